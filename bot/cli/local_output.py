@@ -15,6 +15,8 @@ from workers.repair.result import Repaired, RepairStatus
 
 Json = dict[str, object]
 
+MOST_SET_ASIDE = 10
+
 
 def _fields(value: object, *names: str) -> Json:
     """These attributes under their own names; tuples are lists in JSON."""
@@ -33,6 +35,7 @@ def repaired_json(result: Repaired) -> Json:
         "proof": _proof(proven.proof) if proven and proven.proof else None,
         "question": repair.asked_result(proven.proof) or None if proven and proven.proof else None,
         "flaky": list(result.flaky),
+        "set_aside": list(result.set_aside),
         "candidates_tried": result.candidates,
         "test_runs": result.test_runs,
         "seconds": round(result.seconds, 3),
@@ -45,7 +48,7 @@ def repaired_json(result: Repaired) -> Json:
 def cannot_run(reason: str) -> Json:
     """`apprentice fix --json` when nothing could be run."""
     none: Json = dict.fromkeys(("failure", "patch", "proof", "question", "advice"))
-    empty: Json = {name: [] for name in ("attempts", "flaky", "decision_ids")}
+    empty: Json = {name: [] for name in ("attempts", "flaky", "set_aside", "decision_ids")}
     zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0}
     return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
 
@@ -111,6 +114,10 @@ class Progress:
 
 def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     """`apprentice fix`."""
+    for line in result.set_aside[:MOST_SET_ASIDE]:
+        out.print(f"set aside: {line}", markup=False)
+    if (more := len(result.set_aside) - MOST_SET_ASIDE) > 0:
+        out.print(f"set aside: {more} more, which --json names")
     if result.status is RepairStatus.NOTHING_FAILING:
         out.print(f"nothing fails: {result.tests} tests")
         return

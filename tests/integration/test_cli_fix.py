@@ -61,6 +61,7 @@ def test_the_contract(home: Path, shop: Path) -> None:
         "proof",
         "question",
         "flaky",
+        "set_aside",
         "candidates_tried",
         "test_runs",
         "seconds",

@@ -124,10 +124,35 @@ def test_a_failure_is_reproduced_with_what_ran(garden: Project) -> None:
     failure = failure_of(seen.failing_report)
     assert failure is not None
     assert failure.failing_tests == (FREE,)
-    assert seen.flaky == seen.uncollected == ()
+    assert (seen.flaky, seen.set_aside) == ((), {})
     assert len(seen.passing) == 5
     assert seen.lines[FREE].keys() == {"garden/beds.py", "garden/units.py"}
     assert seen.test_runs == 2
+
+
+def test_what_nothing_here_can_repair_is_set_aside_and_named(tmp_path: Path) -> None:
+    """A test that needs the network, one that needs a database and a file that needs a package; the rest is repaired."""
+    needy = """
+        import socket
+
+        def test_network():
+            socket.create_connection(("example.com", 80), 5)
+
+        def test_database():
+            raise OSError("connection to server on port 5432 failed: Connection refused")
+
+        def test_wrong():
+            assert len("ab") == 3
+    """
+    files = {"tests/test_needy.py": needy, "tests/test_packaged.py": "import absent_library\n\ndef test_x(): pass"}
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, files), limits=LIMITS)
+    assert seen.set_aside == {
+        "tests/test_needy.py::test_network": "it needs the network, which the sandbox does not have",
+        "tests/test_needy.py::test_database": "it needs a service, which the sandbox does not have",
+        "tests/test_packaged.py": "it cannot be collected: ModuleNotFoundError: No module named 'absent_library'",
+    }
+    failure = failure_of(seen.failing_report)
+    assert failure is not None and failure.failing_tests == ("tests/test_needy.py::test_wrong",)
 
 
 def test_a_test_that_fails_once_is_set_aside_and_named(tmp_path: Path) -> None:

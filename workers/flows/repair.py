@@ -191,7 +191,8 @@ def _add(tree: Path, path: str, content: bytes) -> None:
 
 def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
     """Open the pull request of a proven fix, and answer where the request came from."""
-    comment = post_comment(case.job.issue, _answer(case, repaired, context), case.key("answer"), context, case.github)
+    answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside)
+    comment = post_comment(case.job.issue, answer, case.key("answer"), context, case.github)
     if repaired.attempts:
         _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
 

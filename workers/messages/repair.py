@@ -166,6 +166,13 @@ def nothing_failing(sha: str, tests: int, *, bot_name: str) -> str:
     )
 
 
+def set_aside(reasons: Sequence[str]) -> str:
+    """What is added to an answer where failures were set aside, each with its reason; empty without any."""
+    more = len(reasons) - SHOWN_TESTS
+    lines = [f"- {plain(each)}" for each in reasons[:SHOWN_TESTS]] + ([f"- and {more} more"] if more > 0 else [])
+    return "\n".join(["", "", "**Set aside, because nothing here can repair it:**", "", *lines]) if lines else ""
+
+
 _OUTCOMES = {
     AttemptOutcome.PROVEN: "proven",
     AttemptOutcome.UNPROVEN: "passed the failing tests, broke others",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from workers.ports import Ending, Sandbox
-from workers.repair.classify import clues_of, failure_of, innermost
+from workers.repair.out_of_reach import out_of_reach
 from workers.repair.time_allowance import TimeAllowance
-from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.report import TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, run_tests
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
@@ -31,20 +29,20 @@ LAST_FAILED, MOST_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200
 class FirstRun:
     """What the tests did. `report` holds those whose outcome is known; `whole` says that these are all of the suite.
 
-    `uncollected` names files that need something which is not installed. `traced` are runs of the same tests with a trace,
+    `set_aside` holds why a failure cannot be repaired here, by id. `traced` are runs of the same tests with a trace,
     `asked` the names that these were asked for, where there are any.
     """
 
     report: TestReport
     whole: bool
     runs: int
-    uncollected: tuple[str, ...] = ()
+    set_aside: Mapping[str, str] = field(default_factory=dict)
     traced: tuple[TestRun, ...] = ()
     asked: tuple[str, ...] = ()
 
     def failing(self) -> tuple[TestResult, ...]:
         """What fails, and might be repaired."""
-        return tuple(result for result in self.report.failing() if result.id not in self.uncollected)
+        return tuple(result for result in self.report.failing() if result.id not in self.set_aside)
 
 
 def first_run(sandbox: Sandbox, project: Project, named: Sequence[str], allowance: TimeAllowance) -> FirstRun:
@@ -135,8 +133,7 @@ def _again(
 
 
 def _first(project: Project, report: TestReport, *, whole: bool = False, runs: int = 1) -> FirstRun:
-    lacking = tuple(result.id for result in report.failing() if _is_out_of_reach(result, report, project))
-    return FirstRun(report=report, whole=whole, runs=runs, uncollected=lacking)
+    return FirstRun(report=report, whole=whole, runs=runs, set_aside=out_of_reach(report, project))
 
 
 def _with(first: FirstRun, results: Sequence[TestResult]) -> FirstRun:
@@ -146,23 +143,3 @@ def _with(first: FirstRun, results: Sequence[TestResult]) -> FirstRun:
 def _ended(results: Sequence[TestResult]) -> tuple[str, ...]:
     """The tests that ran too long: ended for that, or running when the run was."""
     return tuple(result.id for result in results if result.error_type == "Timeout")
-
-
-def _is_out_of_reach(result: TestResult, report: TestReport, project: Project) -> bool:
-    """Whether a file cannot be collected for a reason that no edit of the sources removes."""
-    failure = failure_of(replace(report, results=(result,)))
-    if failure is None or result.outcome is not TestOutcome.ERROR or "::" in result.id:
-        return False
-    clues = clues_of(failure)
-    if failure.error_type == "ModuleNotFoundError":
-        known = {*_own_names(project), *sys.stdlib_module_names}  # a slip for one of these can be repaired
-        return not difflib.get_close_matches(clues.module.partition(".")[0], known, n=1, cutoff=0.8)
-    if failure.error_type == "ImportError" and clues.source:
-        return clues.source.partition(".")[0] not in _own_names(project)
-    return innermost(result.frames) is None
-
-
-def _own_names(project: Project) -> set[str]:
-    """What the project's import roots offer at their top."""
-    roots = [project.tree / root for root in project.source_roots]
-    return {entry.stem for root in roots if root.is_dir() for entry in root.iterdir() if entry.stem.isidentifier()}

@@ -31,19 +31,22 @@ MOST_PARAMETERS = 20
 """A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
 
 
+NO_TEST = "no test ran: see that the test command collects any"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
     """What the tests did before any edit.
 
     `report` holds those that ran; `whole` says that they are all of the suite. `flaky` names tests that failed once and
-    passed when run again, `uncollected` files that need something which is not installed; both are set aside. `moved` are
+    passed when run again, `set_aside` why other failures cannot be repaired here, by id. `moved` are
     functions whose parameters have other ids in each process. `lines` maps test id → path → executed lines (empty when
     tracing failed), for the failing tests and for `passing`, tests that passed both times. `seconds` is the time of all this.
     """
 
     report: TestReport
     flaky: tuple[str, ...]
-    uncollected: tuple[str, ...]
+    set_aside: Mapping[str, str]
     lines: Mapping[str, Mapping[str, frozenset[int]]]
     passing: tuple[str, ...]
     test_runs: int
@@ -54,7 +57,7 @@ class Reproduction:
     @property
     def failing_report(self) -> TestReport:
         """The report without the failures that were set aside: what there is to repair. A moved function is one test."""
-        kept = without(self.report, {*self.flaky, *self.uncollected}).results
+        kept = without(self.report, {*self.flaky, *self.set_aside}).results
         named = {_name(result, self.moved): result for result in reversed(kept)}
         return replace(self.report, results=tuple(replace(r, id=name) for name, r in reversed(named.items())))
 
@@ -76,19 +79,20 @@ def reproduce(
     allowance = TimeAllowance(limits or Limits(), seconds)
     with allowance.used():
         first = first_run(sandbox, project, named, allowance)
-        there = without(first.report, set(first.uncollected))
+        there = without(first.report, set(first.set_aside))
         failing = [result.id for result in first.failing()]
         if not failing and not first.whole and there.results:
             raise CannotRun(_nothing_yet(first.report.trouble, allowance, len(there.results)))
         if not there.results or (first.report.trouble and not failing):
-            raise CannotRun(first.report.trouble or "no test ran: see that the test command collects any")
+            reasons = [f"{test}: {why}" for test, why in first.set_aside.items()]
+            raise CannotRun(first.report.trouble or next(iter(reasons), NO_TEST))
         traced = _traced(sandbox, project, first, there, allowance) if failing else ()
     moved = _moved(first, traced)
     again = {result.id for run in traced for result in run.report.passing()}
     return Reproduction(
         report=first.report,
         flaky=tuple(test for test in failing if test in again and function_of(test) not in moved),
-        uncollected=first.uncollected,
+        set_aside=first.set_aside,
         lines=_lines(traced, moved),
         passing=tuple(
             result.id for result in there.passing() if result.id in again and function_of(result.id) not in moved

@@ -83,7 +83,7 @@ class Repaired:
     """The result of a repair. `tests` is how many ran at first, `flaky` those set aside because they failed only once.
 
     `proof_seconds` is the part of `seconds` for proofs, which the budget does not include; `advice` says what would
-    help where nothing was found.
+    help where nothing was found, `set_aside` names failures that nothing here can repair, each with the reason.
     """
 
     status: RepairStatus
@@ -96,6 +96,7 @@ class Repaired:
     seconds: float
     proof_seconds: float = 0.0
     advice: str = ""
+    set_aside: tuple[str, ...] = ()
     first: FirstPlausible | None = None
 
     @property

@@ -47,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.option.color = "no"  # a project's configuration may force colours, which are escape codes in what we show
     config.option.maxfail = 0  # `-x` would hide the tests after the first failure
+    config.option.continue_on_collection_errors = True  # a file that needs what is not there would hide all others
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
     tracer = make_tracer(root) if os.environ.get(TRACE) else None
     if tracer is not None:

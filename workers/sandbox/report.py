@@ -279,7 +279,8 @@ def problem_of(completed: CompletedRun, decoded: DecodedReport, limits: Limits, 
         return _with_place(_CUTS.get(completed.ending, _KILLED)[1].format(limits), decoded)
     if not decoded.sessions:
         return _not_started(completed, python, program)
-    if decoded.broken_files:
+    others_ran = decoded.exit_status in OWN_ENDINGS and any("::" in test for test in decoded.results)
+    if decoded.broken_files and not others_ran:
         return _not_collected(decoded)
     if decoded.finished < decoded.sessions:
         return _with_place(f"pytest died with exit code {completed.exit_code}", decoded) + _tail(completed)

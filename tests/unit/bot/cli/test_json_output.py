@@ -115,6 +115,7 @@ def test_a_fix_that_is_disputed() -> None:
         },
         "question": "Which is right: total([]) → 0 (this change) or None (the other one)?",
         "flaky": ["tests/test_a.py::test_now_and_then"],
+        "set_aside": [],
         "candidates_tried": 9,
         "test_runs": 14,
         "seconds": 1.235,

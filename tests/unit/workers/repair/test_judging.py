@@ -260,7 +260,7 @@ def test_the_tests_that_run_suspected_lines_are_the_judges() -> None:
     seen = Reproduction(
         report=report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": PASSED, "t.py::d": PASSED}, seconds=0.1),
         flaky=(),
-        uncollected=(),
+        set_aside={},
         lines={
             "t.py::b": {"a.py": frozenset({1})},
             "t.py::c": {"a.py": frozenset({1, 2})},
@@ -282,7 +282,7 @@ def test_a_few_of_many_failing_tests_judge() -> None:
     seen = Reproduction(
         report=TestReport(results=results, started=True, complete=True),
         flaky=(),
-        uncollected=(),
+        set_aside={},
         lines={},
         passing=(),
         test_runs=2,
@@ -302,7 +302,7 @@ def test_tests_that_differ_in_their_parameters_alone_do_not_crowd_out_others() -
     seen = Reproduction(
         report=report({"t.py::a": FAILED, **dict.fromkeys(many, PASSED), "t.py::c": PASSED}, seconds=0.1),
         flaky=(),
-        uncollected=(),
+        set_aside={},
         lines={**many, "t.py::c": {"a.py": frozenset({3})}},
         passing=(*many, "t.py::c"),
         test_runs=2,
