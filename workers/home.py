@@ -14,7 +14,16 @@ from pathlib import Path
 from workers.errors import CannotRun
 
 OURS = frozenset(
-    {"apprentice.db", "apprentice.db-shm", "apprentice.db-wal", "broker", "mint.sock", "mirrors", "scratch"}
+    {
+        "apprentice.db",
+        "apprentice.db-shm",
+        "apprentice.db-wal",
+        "broker",
+        "environments",
+        "mint.sock",
+        "mirrors",
+        "scratch",
+    }
 )
 
 

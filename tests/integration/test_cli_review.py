@@ -63,7 +63,7 @@ def test_the_contract(home: Path, project: Path) -> None:
     assert suggestion["replacement"] == "        if count is None or count < 1:\n"
     assert suggestion["start_line"] == suggestion["end_line"] == findings["E711"]["line"]
     assert suggestion["proof"]["suite"]["failed"] == 0
-    assert suggestion["proof"]["suite"]["passed"] == 6
+    assert suggestion["proof"]["suite"]["passed"] == 7
     coverage = {entry["path"]: (entry["status"], entry["reason"]) for entry in document["coverage"]}
     assert coverage.pop("shop/till.py")[0] == "read"
     assert set(coverage) == {"old.py", "logo.png", "vendor/lib/eager.py"}
@@ -110,7 +110,7 @@ def test_a_poisoned_repository_runs_nothing(home: Path, tmp_path: Path) -> None:
     reviewed = apprentice(home, "review", root, "--base", "HEAD~1", "--json")
     assert reviewed.document()["findings"], reviewed.err
     applied = apprentice(home, "fix", root, "--apply")
-    assert (applied.code, applied.out) == (0, "nothing fails: 6 tests\n")
+    assert (applied.code, applied.out) == (0, "nothing fails: 7 tests\n")
     assert list(ran_here.iterdir()) == []
     git(root, "status", "--porcelain")
     assert {path.name for path in ran_here.iterdir()} >= {"monitor", "filter"}, "the traps do work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import threading
@@ -59,7 +60,8 @@ ATTACKS = {
     ),
     "opens a socket": (
         """
-    import socket
+    import os
+import socket
     socket.create_connection(("127.0.0.1", @port@), 2)
     return a_wheel(place)""",
         "Connection refused",
@@ -316,8 +318,6 @@ def test_a_poisoned_environment(world: World, change: str) -> None:
         case "removed":
             module.unlink()
         case _:
-            import os
-
             before = module.stat()
             module.write_text("SAFE = None\n")
             os.utime(module, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -373,6 +373,22 @@ def test_a_file_that_is_no_wheel(world: World) -> None:
         zipped({"evil-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n"})[:-30],
     )
     assert "evil" in world.refusal("evil")
+
+
+def test_another_user_reads_an_environment(world: World, tmp_path: Path) -> None:
+    """The sandbox does, bytecode included, though our own files are closed to others."""
+    world.index.add_wheel(
+        "honest", "1.0", {"honest/__init__.py": "from honest import inner\n", "honest/inner.py": "A = 1\n"}
+    )
+    before = os.umask(0o077)
+    try:
+        python = world.build("honest")
+    finally:
+        os.umask(before)
+    (tmp_path / "tree").mkdir()
+    script = "import honest.inner as m; print(m.A, bool(open(m.__cached__, 'rb').read()))"
+    workload = Workload(command=("python", "-c", script), tree=tmp_path / "tree", python=python)
+    assert Bubblewrap().run(workload).stdout == "1 True\n"
 
 
 def test_nothing_can_be_written_through_a_link(world: World) -> None:

@@ -89,7 +89,8 @@ def add_bytecode(sandbox: Sandbox, interpreter: Interpreter, new: Path, limits: 
         directory = source.parent / "__pycache__"
         if not source.parent.resolve().is_relative_to(packages.resolve()):
             continue
-        directory.mkdir(mode=0o755, exist_ok=True)
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o755)  # whatever our umask is: a sandbox reads it as another user
         target = directory / f"{source.stem}.{tag}.pyc"
         if not target.exists() and not target.is_symlink():
             target.write_bytes(bytecode)
