@@ -178,7 +178,9 @@ class WorkerSettings(GitHubSettings):
         description="How Apprentice compares failures: `minilm` by meaning; `words` by their words, without PyTorch.",
     )
     budget_seconds: float = Field(
-        120.0, gt=0, description="Time for one repair; its proofs get as much again, 60 s at least."
+        120.0,
+        gt=0,
+        description="Time for one repair; its proofs get as much again, at least 60 s and five times the time of the suite.",
     )
     workers: int = Field(2, ge=1, description="Number of jobs that one `apprentice worker` runs at the same time.")
     lease_seconds: float = Field(

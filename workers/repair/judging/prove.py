@@ -29,8 +29,8 @@ from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, run_plainly, run_tests, whole_suite
 
-LEAST_PROOF_SECONDS = 60.0
-"""The least that the proofs of one repair may take together; see `allowed`."""
+LEAST_PROOF_SECONDS, TIMES_SUITE = 60.0, 5.0
+"""The least that the proofs of one repair may take together, in seconds and by the time of the suite; see `allowed`."""
 
 REPEATS = 2
 """So often the whole suite runs with a patch."""
@@ -139,6 +139,8 @@ class Prover:
             return Unproven(
                 reason=f"the {self.allowance.seconds:.0f} s for proofs are used up; a larger budget gives more"
             )
+        suite_seconds = sum(result.seconds for result in self._suite.first.results)
+        self.allowance.seconds = max(self.allowance.seconds, TIMES_SUITE * suite_seconds)
         for path in overlay:
             if refused := self._refusal(path):
                 return Unproven(reason=f"{path} {refused}")

@@ -61,14 +61,16 @@ class UnpatchedSuite:
     def objection_to(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
         """What a run with a patch says against it, less what two runs without one do not agree on."""
         objection = objection_to(after, before=self.first, failing=failing)
-        if objection is None or not after.started or not self.second.started:
+        if objection is None or not after.started or (self.second.trouble and not self.first.trouble):
             return objection
         one, two = ({result.id for result in report.results} for report in (self.first, self.second))
         moved = {function_of(test) for test in one ^ two if "[" in test}
         before, again, now = (_counted(report, moved) for report in (self.first, self.second, after))
-        steady = without(before, before.lost(again))
+        ran = {result.id for result in again.results}
+        unsteady = [test for test in before.lost(again) if test in ran or not again.trouble]
+        steady = without(before, unsteady)
         wanted = dict.fromkeys(function_of(test) if function_of(test) in moved else test for test in failing)
-        return objection_to(now, before=replace(steady, complete=steady.complete and again.complete), failing=[*wanted])
+        return objection_to(now, before=steady, failing=[*wanted])
 
 
 def _counted(report: TestReport, functions: Collection[str]) -> TestReport:

@@ -230,6 +230,21 @@ def test_what_two_runs_without_a_patch_do_not_agree_on_is_not_held_against_it() 
     assert refused.broken == ("t.py::c",)
 
 
+def test_a_second_opinion_that_was_cut_short_excuses_nothing() -> None:
+    """What it did not come to is not unsteady."""
+    whole = report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": PASSED})
+    cut = report({"t.py::a": FAILED}, trouble="stopped")
+    suite = UnpatchedSuite(lambda: cut, whole)
+    assert suite.objection_to(report({"t.py::a": PASSED}, trouble="stopped"), ["t.py::a"]) is not None
+    assert (
+        suite.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED, "t.py::c": PASSED}), ["t.py::a"]) is not None
+    )
+    both = UnpatchedSuite(lambda: cut, replace(whole, complete=False, trouble="stopped"))
+    refused = both.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED}, trouble="stopped"), ["t.py::a"])
+    assert refused is not None
+    assert refused.broken == ("t.py::b",)
+
+
 def test_tests_whose_ids_differ_in_each_run_are_counted_by_function() -> None:
     """As many as before have to pass; the failing ones of such a function have to pass all."""
 
