@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from bot.local import repository_name
+from memory.model import Plan, PlanOutcome
+from memory.store import open_store
 from tests.integration.command_line import (
     ROOT,
     SHOP,
@@ -19,6 +24,7 @@ from tests.integration.command_line import (
     environment,
     written,
 )
+from workers.environments.plan_memory import PlanMemory
 
 
 @pytest.fixture
@@ -210,6 +216,26 @@ def test_unknown_commands_and_options(home: Path, arguments: tuple[str, ...]) ->
 
 
 @pytest.mark.sandbox
+def test_why_an_environment(home: Path, shop: Path) -> None:
+    """Of a directory `why` shows the plans that were tried, and what came of them; without any it says so."""
+    ran = apprentice(home, "why", shop)
+    assert (ran.code, ran.complaint()) == (
+        2,
+        f"no decision, finding or environment of {str(shop)!r}; `apprentice fix` and `review` print ids",
+    )
+    plan = Plan(source="tox", mends=("added PyYAML: no module yaml",))
+    outcome = PlanOutcome(read=plan, plan=plan, built=True, python="3.11.7", passed=3, at=datetime.now(UTC))
+    with open_store(f"sqlite:///{home / 'apprentice.db'}") as store:
+        PlanMemory(store, repository_name(shop)).record(outcome)
+    lines = apprentice(home, "why", shop).out.splitlines()
+    assert lines[1:] == [
+        "  tox: Python 3.11.7, 3 tests passed, 0 failed, 0 files not collected, in 0 s",
+        "    added PyYAML: no module yaml",
+    ]
+    (shown,) = json.loads(apprentice(home, "why", shop, "--json").out)["environments"]
+    assert (shown["source"], shown["worth"]) == ("tox", 1.0)
+
+
 def test_nothing_failing_is_no_error(home: Path, tmp_path: Path) -> None:
     """A green suite ends with 0, and says that nothing fails."""
     project = written(tmp_path / "shop", SOUND)

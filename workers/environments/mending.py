@@ -176,6 +176,13 @@ def _with_distribution(case: _Case, distribution: str, why: str) -> Plan:
     return case.changed(f"added {distribution}: {why}", requirements=(*plan.requirements, distribution))
 
 
+_NEW_SYNTAX = re.compile(
+    r"^SyntaxError:|^TypeError: unsupported operand type\(s\) for \|: '(?:type|ABCMeta|NoneType|_\w+)'|"
+    r"^TypeError: '(?:type|ABCMeta|_\w+)' object is not subscriptable",
+    re.MULTILINE,
+)
+
+
 def _fit_python(case: _Case) -> Plan | None:
     """A Python whose standard library has what is missing; a newer one, once, for syntax that this one does not know."""
     text, current = case.failure.text, case.plan.minors[:1]
@@ -192,7 +199,7 @@ def _fit_python(case: _Case) -> Plan | None:
         return _on_python(
             case, lambda minor: _number(minor) < (3, 10), "a Python before 3.10: collections has all names"
         )
-    if current and re.search(r"SyntaxError|TypeError: unsupported operand type\(s\) for \||not subscriptable", text):
+    if current and _NEW_SYNTAX.search(text):
         newer = (3, 12) if _number(current[0]) < (3, 12) else (3, 13)
         return _on_python(case, lambda minor: _number(minor) >= newer, "a newer Python: it may know this syntax")
     return None

@@ -80,6 +80,9 @@ def test_what_is_no_distribution_is_not_asked_for(tree: Path, module: str) -> No
         ("No module named 'asyncore'", None),
         ("cannot import name 'Mapping' from 'collections' (/usr/lib)", ("3.9",)),
         ("SyntaxError: invalid syntax", ("3.12",)),
+        ("TypeError: 'NoneType' object is not subscriptable", None),
+        ("AssertionError: SyntaxError is expected", None),
+        ("TypeError: 'type' object is not subscriptable", ("3.12",)),
         ("TypeError: unsupported operand type(s) for |: 'type' and 'type'", ("3.12",)),
     ],
 )
