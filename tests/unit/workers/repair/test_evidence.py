@@ -78,29 +78,29 @@ def test_a_text_that_is_not_as_expected() -> None:
 
 
 def test_small_and_shown_edits_come_first() -> None:
-    """Of two edits the smaller one, the one whose words the test shows, and the one in a function that it calls."""
+    """Of two edits the smaller one, and the one whose words the test shows; of two functions the one that it calls."""
     shown = evidence()
-    plain = shown.relevance("a", "b", "f")
-    assert shown.relevance("a", "b + c * d", "f") < plain
-    assert shown.relevance("a", "exists", "f") > plain
-    assert shown.relevance("a", "b", "opened") > plain
+    plain = shown.relevance("a", "b")
+    assert shown.relevance("a", "b + c * d") < plain
+    assert shown.relevance("a", "exists") > plain
+    assert shown.place("a = b", "opened") > shown.place("a = b", "f")
     assert 0 < plain <= 1
 
 
 def test_a_step_comes_first_where_a_value_is_off_by_one() -> None:
     """One more, one less, or with the bound instead of without it."""
     shown = evidence("assert 4 == 5")
-    other = shown.relevance("n", "m", "f")
-    assert shown.relevance("n", "n + 1", "f") > other
-    assert shown.relevance("3", "4", "f") > other
-    assert shown.relevance("<", "<=", "f") > other
-    assert shown.relevance("3", "7", "f") == evidence("assert 4 == 5").relevance("3", "8", "f")
+    other = shown.relevance("n", "m")
+    assert shown.relevance("n", "n + 1") > other
+    assert shown.relevance("3", "4") > other
+    assert shown.relevance("<", "<=") > other
+    assert shown.relevance("3", "7") == shown.relevance("3", "8")
 
 
 def test_what_the_message_names_comes_first() -> None:
-    """An edit that touches the attribute that is missing comes before one that does not."""
+    """A statement with the attribute that is missing comes before one without it."""
     shown = evidence("'Shop' object has no attribute 'currency'", "AttributeError")
-    assert shown.relevance("currency", "settings.currency", "f") > shown.relevance("price", "settings", "f")
+    assert shown.place("return self.currency", "f") > shown.place("return self.price", "f")
 
 
 def order(source: str, message: str, error: str = "AssertionError") -> list[str]:

@@ -53,23 +53,35 @@ class Evidence:
     changes: tuple[TextChange, ...] = ()
     by_one: bool = False
 
-    def relevance(self, before: str, after: str, function: str) -> float:
-        """How well replacing `before` by `after` in a function fits, within (0, 1]: 1 for nothing against it.
+    def place(self, statement: str, function: str) -> float:
+        """How well a statement in a function fits, within (0, 1]: whether it has what the message names, and whether the
+        failing tests name the function.
+        """
+        named = not self.named or not self.named.isdisjoint(_WORD.findall(statement))
+        return (1.0 if named else UNNAMED) * (1.0 if function in self.words else UNCALLED)
 
-        Small edits come first. The factors are fitted to edits of past fixes and of bugs in benchmarks: see docs/repair.md.
+    def relevance(self, before: str, after: str) -> float:
+        """How well replacing `before` by `after` fits, within (0, 1]; small edits fit better than large ones.
+
+        The factors are fitted to edits of past fixes and of bugs in benchmarks: see docs/repair.md.
         """
         old, new = _WORD.findall(before), _WORD.findall(after)
         added, removed = [word for word in new if word not in old], [word for word in old if word not in new]
-        worth = math.pow(1 + len(added) + len(removed), -SIZE)
-        worth *= UNNAMED if self.named and self.named.isdisjoint((*added, *removed)) else 1.0
+        worth = math.pow(1 + len(added) + len(removed), -SIZE) / USUAL
         worth *= UNSTEPPED if self.by_one and not _is_step(before, after) else 1.0
-        worth *= UNSHOWN if not self.words.issuperset(word for word in added if word not in EVERYWHERE) else 1.0
-        return worth if function in self.words else worth * UNCALLED
+        worth *= 1.0 if self.words.issuperset(word for word in added if word not in EVERYWHERE) else UNSHOWN
+        return min(1.0, worth)
 
 
-SIZE, UNNAMED, UNSTEPPED, UNSHOWN, UNCALLED = 0.2, 0.64, 0.75, 0.85, 0.85
-"""What an edit is worth for its size in words, for not touching what the message names, for not being a step where a value
-is off by one, for bringing in words that the failing tests do not show, and in a function that they do not name."""
+UNNAMED, UNCALLED = 0.64, 0.85
+"""What a statement is worth without what the message names, and in a function that the failing tests do not name."""
+
+SIZE, UNSTEPPED, UNSHOWN = 0.2, 0.75, 0.85
+"""What an edit is worth for its size in words, for not being a step where a value is off by one, and for bringing in words
+that the failing tests do not show."""
+
+USUAL = 0.8
+"""What one word for another is worth by its size: no edit counts more, so that a search knows where to look first."""
 
 _STEP = re.compile(r"\s*[-+]\s*1\b")
 _ORDERS = frozenset({"<", "<=", ">", ">="})

@@ -100,7 +100,7 @@ class ProjectSources:
 
     def evidence(self, failure: Failure) -> Evidence:
         """What a failure shows; read once."""
-        if self._evidence is None or self._evidence[0] != failure:
+        if self._evidence is None or self._evidence[0] is not failure:
             self._evidence = failure, evidence_of(failure, self._tests)
         return self._evidence[1]
 

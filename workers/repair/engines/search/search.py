@@ -183,6 +183,7 @@ class _Search:
             return ()
         for unit, score in _units(region, lines).items():
             site = Site(region, unit, self.project, self.weighing.failure, self.clues)
+            score *= _place(site)
             nodes = tuple(unit.nodes())
             for template in self.templates:
                 at = [node for node in nodes if isinstance(node, template.node)]
@@ -206,8 +207,14 @@ def _relevance(edit: Edit, site: Site) -> float:
     """How well an edit fits what the failure shows, within (0, 1]."""
     start, end = min((s.start for s in edit.splices), default=0), max((s.end for s in edit.splices), default=0)
     before, after = _texts(edit, site.region, start, end)
-    function = site.function.signature.name if site.function else ""
-    return site.evidence.relevance(before, "\n".join((*edit.imports, after)), function)
+    return site.evidence.relevance(before, "\n".join((*edit.imports, after)))
+
+
+def _place(site: Site) -> float:
+    """How well a statement fits what the failure shows, within (0, 1]; what the message names may be missing in a definition."""
+    header = isinstance(site.unit.node, (cst.FunctionDef, cst.ClassDef))
+    code = " ".join(site.evidence.named) if header else site.code(site.unit.node)
+    return site.evidence.place(code, site.function.signature.name if site.function else "")
 
 
 def _units(region: Region, lines: Mapping[int, float]) -> dict[Unit, float]:
