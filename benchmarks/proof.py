@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.repair.cases import Case, load_cases
 from benchmarks.report import bootstrap, show
+from workers.errors import CannotRun
 from workers.ports import Limits
 from workers.repair.classify import failure_of
 from workers.repair.judging.prove import REPEATS, Prover, Unproven
@@ -72,10 +73,14 @@ def _ratio(timed: list[tuple[float, float]]) -> str:
 
 
 def _proven(case: Case, *, timed: bool, plain_first: bool) -> Outcome | None:
-    """The proof of a case's solution; None where nothing fails in it."""
+    """The proof of a case's solution; None where nothing fails in it, or cannot run."""
     assert case.solution is not None, "it was chosen for that"
     project = discover(case.repository, python=None, test_command=case.test_command)
-    before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    try:
+        before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    except CannotRun as problem:
+        sys.stderr.write(f"{case.repository.parent}: left out, as its tests cannot run: {problem}\n")
+        return None
     failure = failure_of(before.failing_report)
     if failure is None:
         return None

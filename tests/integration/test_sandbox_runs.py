@@ -333,6 +333,16 @@ def test_a_hanging_test_is_a_timeout(tmp_path: Path) -> None:
     assert report.trouble == "the tests ran longer than 6 s and were stopped during test_it.py::test_b"
 
 
+def test_a_long_report_is_read_to_its_end(tmp_path: Path) -> None:
+    """Some suites have tens of thousands of tests, and long names for them."""
+    named = "ids=[f'{i:01900}' for i in range(1_400)]"
+    tests = f"import pytest\n@pytest.mark.parametrize('n', range(1_400), {named})\ndef test_n(n): pass\n"
+    lay_out(tmp_path, {"test_it.py": tests})
+    run = run_tests(Bubblewrap(), discover(tmp_path, python=None, test_command=None))
+    assert len(run.completed.report) > 5_000_000
+    assert (run.report.count().passed, run.report.trouble) == (1_400, "")
+
+
 def test_a_private_umask_stays_outside(tmp_path: Path) -> None:
     """Our own files are for us alone; the tests of a project find the permissions that git gives."""
     before = os.umask(0o077)

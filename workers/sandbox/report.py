@@ -300,7 +300,7 @@ _CUTS = {
     Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:g} s and were stopped"),
     Ending.CPU_TIME: ("Timeout", "the tests used more than {0.cpu_seconds} s of processor time and were stopped"),
     Ending.MEMORY: ("MemoryError", "the tests used more than {0.memory_mb} MB of memory and were stopped"),
-    Ending.OUTPUT: ("Crash", "the tests wrote more than {0.output_kb} KB and were stopped"),
+    Ending.OUTPUT: ("Crash", "the report of the tests grew beyond {0.report_kb} KB and they were stopped"),
 }
 _KILLED = ("Crash", "the tests were killed")
 """The error type of a test that was running, and the problem of the run with its limits."""

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from workers.errors import BadInput
@@ -139,7 +139,6 @@ ROOT_OPTION = f"--rootdir={WORKSPACE}"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
 PLAIN_TESTS = Path(__file__).with_name("plain_tests.py")
-TRACE_OUTPUT_KB = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,12 +168,10 @@ def run_tests(
     """Run the project's test command; with `tests`, only those ids (a file, class or function selects all tests in it).
 
     Never raises for what the tests do: `report.trouble` holds the problem. Raises CannotRun when there is no sandbox.
-    Ids are relative to the checkout's root. Tracing raises the cap on output. A test that computes for more than
+    Ids are relative to the checkout's root. A test that computes for more than
     `test_seconds` of processor time has failed with the error type Timeout.
     """
     limits = limits or Limits()
-    if trace:
-        limits = replace(limits, output_kb=max(limits.output_kb, TRACE_OUTPUT_KB))
     with _plugin(tests) as plugin:
         environment = {
             **base_environment(project, plugin),

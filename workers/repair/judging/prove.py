@@ -262,7 +262,7 @@ class Prover:
                 *sorted(after.loaded - before.loaded),
                 *(self._unchallenged(perturbed, runs) if not self._templates else ()),
                 *(f"the tests of {test} are skipped" for test in _with_skips(self.failing, after)),
-                *(f"a run that did not end: {run.report.trouble}" for run in runs if run.report.trouble),
+                *{f"a run that did not end: {run.report.trouble}": None for run in runs if run.report.trouble},
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )
