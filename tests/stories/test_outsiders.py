@@ -71,6 +71,23 @@ def test_ci_waits_for_a_person(town: Town) -> None:
     assert town.checks(pull.number) == [], "we do not review our own"
 
 
+@pytest.mark.sandbox
+def test_a_repository_without_drafts(town: Town) -> None:
+    """GitHub's free plans refuse drafts: the fix is proposed as a usual pull request that warns, and CI keeps waiting."""
+    hosted = town.playground.world.repository(*REPOSITORY.split("/"))
+    hosted.drafts = False
+    number = town.issue("The last of it cannot be taken", BUG)
+    (pull,) = town.fixes()
+    assert not pull.draft
+    assert pull.body.startswith(
+        "**Do not merge this unread.** It is no draft, because this repository has none. Its commit carries `[skip ci]`: "
+        "CI runs once a person pushes a commit on top. Take the mark out of the message of a squash merge.\n\n"
+        f"Fixes #{number}."
+    )
+    assert "[skip ci]" in message_of(town, pull.head_sha).splitlines()[0]
+    assert town.checks(pull.number) == [], "we do not review our own"
+
+
 @pytest.mark.parametrize("command", ["review", "fix"])
 def test_pushed_to_after_the_command(command: str, town: Town) -> None:
     """What a fork's author pushes after a maintainer has commanded is not what the maintainer meant."""
