@@ -19,19 +19,21 @@ class LineMatcher(SequenceMatcher[str]):
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         super().__init__(None, old, new, autojunk=False)
+        self._sides = old, new
 
     def get_matching_blocks(self) -> list[Match]:
         """As difflib's: in order, none beside the next one, and an empty one at the end."""
-        if max(len(self.a), len(self.b)) <= MOST_COMPARED:
+        if max(map(len, self._sides)) <= MOST_COMPARED:
             return super().get_matching_blocks()
         blocks = list[Match]()
-        for a, b, size in _runs(self.a, self.b):
+        for a, b, size in _runs(*self._sides):
             last = blocks.pop() if blocks else Match(0, 0, 0)
             if (last.a + last.size, last.b + last.size) == (a, b):
                 blocks.append(Match(last.a, last.b, last.size + size))
             else:
                 blocks += [last, Match(a, b, size)]
-        return [*(each for each in blocks if each.size), Match(len(self.a), len(self.b), 0)]
+        old, new = self._sides
+        return [*(each for each in blocks if each.size), Match(len(old), len(new), 0)]
 
 
 def common_start(one: Sequence[str], other: Sequence[str]) -> int:
