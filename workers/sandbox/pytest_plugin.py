@@ -180,7 +180,7 @@ class Reporter:
         os.environ[REPORT] = str(self.descriptor)
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Report what is loaded here, after collection and at the end: a run that is cut short has told it already."""
+        """Report what is loaded here, after collection and at the end: a run that is cut short has reported it already."""
         self.write(event="loaded", names=loaded(session.config))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
