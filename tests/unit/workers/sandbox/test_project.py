@@ -173,3 +173,22 @@ def test_only_what_an_environment_needs_is_shown(tree: Path, tmp_path: Path) -> 
     (place / "lib").symlink_to(neighbour)
     found = interpreter_files(place / "bin" / "python")
     assert [path.name for path in found if path.parent == place] == ["bin", "pyvenv.cfg"]
+
+
+@pytest.mark.parametrize("kind", ["installation", "environment"])
+def test_a_prefix_that_holds_other_things(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home directory, or its `.local`, may be a prefix: documents, data, sources and other libraries stay hidden."""
+    for name in ("bin/python3", "lib/python3.11/os.py", "lib/node/secret.js", "lib/libpython3.11.so.1.0", "share/keys"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    for name in ("src/own.py", "etc/token", "include/own.h", "ssl/private/key.pem", "libexec/own"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    if kind == "environment":
+        (tmp_path / "pyvenv.cfg").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = {str(path.relative_to(tmp_path)) for path in interpreter_files(tmp_path / "bin" / "python3")}
+    assert found - {"pyvenv.cfg"} == {"bin", "lib/python3.11", "lib/libpython3.11.so.1.0"}
+    monkeypatch.setenv("HOME", "/home/other")
+    found = {str(path.relative_to(tmp_path)) for path in interpreter_files(tmp_path / "bin" / "python3")}
+    assert ("src" in found) == (kind == "environment"), "where pip puts editable packages"
