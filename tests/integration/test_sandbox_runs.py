@@ -22,6 +22,7 @@ from memory.model import Frame
 from workers.errors import CannotRun, SandboxEnded
 from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap, open_sandbox, problems
+from workers.sandbox.launching import HIDDEN
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, discover, run_tests
 from workers.sandbox.unsandboxed import UnsandboxedRunner
@@ -579,3 +580,11 @@ def script(path: Path, line: str) -> Path:
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
     return path
+
+
+def test_sources_and_settings_of_the_host_are_empty_inside(tmp_path: Path) -> None:
+    """What an administrator keeps below /usr is no part of the system that programs need."""
+    places = [str(path) for path in HIDDEN if path.is_dir()]
+    command = ("find", *places, "-mindepth", "1") if places else ("true",)
+    seen = Bubblewrap().run(Workload(command=command, tree=tmp_path, python=Path(sys.executable), limits=LIMITS))
+    assert (seen.exit_code, seen.stdout) == (0, "")
