@@ -94,14 +94,10 @@ class BodyReader:
     def _make_room(self) -> None:
         now = asyncio.get_running_loop().time()
         while sum(size for size, _ in self._arriving.values()) > 2 * self._largest:
-            costliest = max(self._arriving, key=lambda each: self._cost(each, now))
+            costs = {each: size * (now - since) for each, (size, since) in self._arriving.items()}
+            costliest = max(costs, key=costs.__getitem__)
             del self._arriving[costliest]
             costliest.reschedule(0)
-
-    def _cost(self, patience: asyncio.Timeout, now: float) -> float:
-        """In bytes times seconds."""
-        size, since = self._arriving[patience]
-        return size * (now - since)
 
     def _too_large(self) -> RequestRejected:
         return RequestRejected(
