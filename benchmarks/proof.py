@@ -19,7 +19,7 @@ from benchmarks.report import bootstrap, show
 from workers.errors import CannotRun
 from workers.ports import Limits
 from workers.repair.classify import failure_of
-from workers.repair.judging.prove import REPEATS, Prover, Unproven
+from workers.repair.judging.prove import REPEATS, Prover, Unproven, still_failing
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests
@@ -73,7 +73,7 @@ def _ratio(timed: list[tuple[float, float]]) -> str:
 
 
 def _proven(case: Case, *, timed: bool, plain_first: bool) -> Outcome | None:
-    """The proof of a case's solution; None where nothing fails in it, or cannot run."""
+    """The proof of a case's solution; None where its tests cannot run, or do not tell the solution from it."""
     assert case.solution is not None, "it was chosen for that"
     project = discover(case.repository, python=None, test_command=case.test_command)
     try:
@@ -94,6 +94,9 @@ def _proven(case: Case, *, timed: bool, plain_first: bool) -> Outcome | None:
     if timed and not plain_first:
         plain = _spent(lambda: _plain(project, prover.failing, overlay))
     if isinstance(shown, Unproven):
+        if still_failing(prover.failing, prover.run(prover.failing, overlay)):
+            sys.stderr.write(f"{case.repository.parent}: left out, as its tests fail with its solution\n")
+            return None
         return Outcome(objection=shown.reason, perturbed=False, seconds=seconds)
     return Outcome(objection=", ".join(shown.unusual), perturbed=shown.perturbed > 0, seconds=seconds, plain=plain)
 
