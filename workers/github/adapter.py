@@ -52,7 +52,8 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
   }
 }
 """
-CHANGE = "mutation Change($id: ID!) {{ {change}(input: {{threadId: $id}}) {{ thread {{ id isResolved }} }} }}"
+RESOLVE = "mutation Resolve($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id isResolved } } }"
+REOPEN = "mutation Reopen($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { id isResolved } } }"
 
 
 class GitHub:
@@ -261,10 +262,10 @@ class GitHub:
         return ReviewThread(id=node["id"], resolved=node["isResolved"], by_us=node["isResolved"] and own)
 
     def resolve_thread(self, thread_id: str) -> None:
-        self._query(CHANGE.format(change="resolveReviewThread"), {"id": thread_id})
+        self._query(RESOLVE, {"id": thread_id})
 
     def reopen_thread(self, thread_id: str) -> None:
-        self._query(CHANGE.format(change="unresolveReviewThread"), {"id": thread_id})
+        self._query(REOPEN, {"id": thread_id})
 
     def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
         with translated("asking for review threads"):
