@@ -74,6 +74,7 @@ def test_ci_waits_for_a_person(town: Town) -> None:
     assert town.checks(pull.number) == [], "we do not review our own"
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 def test_a_repository_without_drafts(town: Town) -> None:
     """GitHub's free plans refuse drafts: the fix is proposed as a usual pull request that warns, and CI keeps waiting."""

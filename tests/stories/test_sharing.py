@@ -122,6 +122,7 @@ I could not share what was learned: .apprentice/learnings.yml holds what acme/sh
     assert town.fixes() == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("web", [False, True])
 def test_a_maintainers_commit_on_the_branch_is_kept(sharing_town: Town, web: bool) -> None:
     """What a person added to the proposal, by git or on GitHub's page, is never overwritten; the answer says what to do."""
@@ -147,6 +148,7 @@ def test_a_maintainers_commit_on_the_branch_is_kept(sharing_town: Town, web: boo
     )
 
 
+@pytest.mark.extended
 def test_without_drafts(sharing_town: Town) -> None:
     """The proposal is a usual pull request with a warning; an update keeps CI from running as the first one does."""
     town = sharing_town
