@@ -16,8 +16,10 @@ from pathlib import Path
 
 from benchmarks.repair.cases import Case, load_cases
 from benchmarks.report import bootstrap, show
+from workers.errors import CannotRun
 from workers.ports import Limits
 from workers.repair.classify import failure_of
+from workers.repair.judging.outcomes import still_failing
 from workers.repair.judging.prove import REPEATS, Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import reproduce
@@ -73,10 +75,14 @@ def _ratio(timed: list[tuple[float, float]]) -> str:
 
 
 def _proven(case: Case, *, timed: bool, plain_first: bool) -> Outcome | None:
-    """The proof of a case's solution; None where nothing fails in it."""
+    """The proof of a case's solution; None where its tests cannot run, or do not tell the solution from it."""
     assert case.solution is not None, "it was chosen for that"
     project = discover(case.repository, python=None, test_command=case.test_command)
-    before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    try:
+        before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    except CannotRun as problem:
+        sys.stderr.write(f"{case.repository.parent}: left out, as its tests cannot run: {problem}\n")
+        return None
     failure = failure_of(before.failing_report)
     if failure is None:
         return None
@@ -90,6 +96,9 @@ def _proven(case: Case, *, timed: bool, plain_first: bool) -> Outcome | None:
     if timed and not plain_first:
         plain = _spent(lambda: _plain(project, prover.failing, overlay))
     if isinstance(shown, Unproven):
+        if still_failing(prover.failing, prover.run(prover.failing, overlay)):
+            sys.stderr.write(f"{case.repository.parent}: left out, as its tests fail with its solution\n")
+            return None
         return Outcome(objection=shown.reason, perturbed=False, seconds=seconds)
     return Outcome(objection=", ".join(shown.unusual), perturbed=shown.perturbed > 0, seconds=seconds, plain=plain)
 

@@ -6,7 +6,6 @@ reads no quoted paths. A line ends at a line feed, as git and GitHub count; a ca
 
 from __future__ import annotations
 
-import difflib
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from workers.errors import BadInput
+from workers.line_matching import LineMatcher
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _MODE = re.compile(r"(?:new mode|new file mode|deleted file mode|index [0-9a-f]+\.\.[0-9a-f]+) (\d{6})$")
@@ -261,6 +261,22 @@ def split_lines(text: str) -> list[str]:
     return list(io.StringIO(text, newline="\n"))
 
 
+def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """The lines of all hunks, their headers included."""
+    for group in LineMatcher(before, after).get_grouped_opcodes():
+        (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        yield f"@@ -{_range(old, old_end)} +{_range(new, new_end)} @@\n"
+        for kind, a, b, c, d in group:
+            yield from (f" {line}" for line in before[a:b] if kind == "equal")
+            yield from (f"-{line}" for line in before[a:b] if kind != "equal")
+            yield from (f"+{line}" for line in after[c:d] if kind != "equal")
+
+
+def _range(start: int, end: int) -> str:
+    """Lines as a hunk's header has them: an empty range names the line before."""
+    return f"{start + (end > start)}" + (f",{end - start}" if end - start != 1 else "")
+
+
 def unified(path: str, before: str | None, after: str | None) -> str:
     """The diff that `git apply` takes from `before` to `after`; None where the file does not exist, empty when equal."""
     if before == after:
@@ -269,7 +285,7 @@ def unified(path: str, before: str | None, after: str | None) -> str:
     header = [f"diff --git {old} {new}\n"]
     header += ["new file mode 100644\n"] if before is None else []
     header += ["deleted file mode 100644\n"] if after is None else []
-    body = list(difflib.unified_diff(split_lines(before or ""), split_lines(after or "")))[2:]
+    body = list(_hunks(split_lines(before or ""), split_lines(after or "")))
     if body:
         tab = "\t" if " " in path else ""
         header.append(f"--- {'/dev/null' if before is None else old + tab}\n")

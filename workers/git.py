@@ -210,7 +210,7 @@ class Mirror:
     def push(self, sha: str, branch: str, *, instead_of: str | None = None) -> None:
         """Create or move a branch of the remote; pushing the same commit again changes nothing.
 
-        With `instead_of`, only if the branch is still at that commit.
+        With `instead_of`, only if the branch is still at that commit; empty, only if there is no such branch.
         """
         lease = "--force" if instead_of is None else f"--force-with-lease=refs/heads/{branch}:{instead_of}"
         try:
@@ -239,6 +239,11 @@ class Mirror:
         wanted = ("--", about) if self.read(sha, about) is not None else (f"-S{about}", "--")
         shown = ("--no-color", "--no-show-signature", "--format=%h %as %s", f"--max-count={most}")
         return self._run("log", *shown, sha, *wanted).decode(errors="replace").splitlines()
+
+    def commits(self, base: str, tip: str) -> list[list[str]]:
+        """What `tip` has and `base` has not, latest first: the addresses of author and committer, and the subject."""
+        found = self._run("log", "--no-show-signature", "--format=%ae%x00%ce%x00%s", f"{base}..{tip}")
+        return [line.split("\0") for line in found.decode(errors="replace").splitlines()]
 
     def _index_lines(self, base: str, files: Mapping[str, bytes | None]) -> bytes:
         lines = []

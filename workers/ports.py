@@ -33,7 +33,8 @@ class Limits:
 
     `memory_mb` includes files, which are in memory (`disk_mb` for the checkout, and as much for /tmp). With a control group
     the kernel enforces it (workers.sandbox.control_groups). Without, a watchdog measures about 20 times a second: a run can
-    hold more for a moment, and small objects of the kernel do not count (workers.sandbox.usage).
+    hold more for a moment, and small objects of the kernel do not count (workers.sandbox.usage). A test takes some 300 bytes
+    of the report, which is kept whole.
     """
 
     wall_seconds: float = 120.0
@@ -42,6 +43,7 @@ class Limits:
     processes: int = 256
     disk_mb: int = 512
     output_kb: int = 4096
+    report_kb: int = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

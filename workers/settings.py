@@ -35,6 +35,9 @@ OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", 
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
 _PASSWORD = re.compile(r"[^:]*://[^:/@]*:([^@]+)@")
+_OF_KERNEL = (Path("/proc"), Path("/sys"))
+_SHOWN_NEVER = (*_OF_KERNEL, *map(Path, ("/dev", "/home", "/run", "/tmp", "/workspace")))  # noqa: S108 - nothing is written
+"""What the sandbox has of its own, or nothing of: the host's holds sockets, processes and the files of its users."""
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 
 S = TypeVar("S", bound="Settings")
@@ -57,9 +60,11 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
     broker_url: str = Field("", description="Celery broker (`redis://…`); empty for the embedded one under `home`.")
-    bot_name: str = Field("apprentice", description="The bot's name in comments: `@NAME fix`.")
+    bot_name: str = Field(
+        "apprentice", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}$", description="The bot's name in comments: `@NAME fix`."
+    )
     trigger_label: str = Field(
-        "apprentice", description="Apprentice works on issues with this label without a command."
+        "apprentice", min_length=1, description="Apprentice works on issues with this label without a command."
     )
     control_share: float = Field(
         0.1, ge=0.0, le=0.9, description="Share of tasks that ignore everything learned, for comparison."
@@ -128,10 +133,15 @@ class ReviewTool(BaseModel):
 
     @field_validator("show")
     @classmethod
-    def _existing(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-        missing = next((path for path in paths if not path.is_absolute() or not path.exists()), None)
-        if missing is not None:
-            raise ValueError(f"{missing} is not an absolute path that exists")
+    def _narrow(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The tool runs beside other people's code: what it is shown, that code may read."""
+        for path in paths:
+            if not path.is_absolute() or not path.exists():
+                raise ValueError(f"{path} is not an absolute path that exists")
+            real = path.resolve()
+            of_kernel = any(real.is_relative_to(place) for place in _OF_KERNEL)
+            if of_kernel or any(place.is_relative_to(real) for place in (Path.home(), *_SHOWN_NEVER)):
+                raise ValueError(f"{path} would open more of this machine than a tool needs; name the tool's directory")
         return paths
 
 
@@ -262,9 +272,13 @@ class WorkerSettings(GitHubSettings):
 
     @field_validator("review_tools")
     @classmethod
-    def _named_once(cls, tools: tuple[ReviewTool, ...]) -> tuple[ReviewTool, ...]:
+    def _fit(cls, tools: tuple[ReviewTool, ...], info: ValidationInfo) -> tuple[ReviewTool, ...]:
         if len({tool.name for tool in tools}) < len(tools):
             raise ValueError("two tools have the same name")
+        home = info.data.get("home")
+        for path in (path for tool in tools for path in tool.show):
+            if home and home.resolve().is_relative_to(path.resolve()):
+                raise ValueError(f"{path} would show our own files in {home}; name another path")
         return tools
 
     @field_validator("model_base_url")

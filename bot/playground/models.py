@@ -144,6 +144,7 @@ class HostedRepository(Hosted, kw_only=True, eq=False):
     created_at: datetime
     pushed_at: datetime
     default_branch: str = "main"
+    drafts: bool = True
     parent: HostedRepository | None = None
     roles: dict[int, RepositoryRole] = field(default_factory=dict)
     labels: dict[str, HostedLabel] = field(default_factory=dict)

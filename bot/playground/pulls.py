@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
-from bot.playground.errors import ApiError, forbidden_user, invalid
+from bot.playground.errors import ApiError, forbidden_user, invalid, unprocessable
 from bot.playground.git import ZERO, GitIdentity
 from bot.playground.issues import announce_issue, checked_text, set_state
 from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
@@ -47,6 +47,8 @@ def create_pull(call: ApiCall) -> JsonObject:
     for name in ("title", "head", "base"):
         if not getattr(wanted, name).strip():
             raise invalid("PullRequest", name, "missing_field")
+    if wanted.draft and not where.drafts:
+        raise unprocessable("Draft pull requests are not supported in this repository.")
     source, head = _source(call, wanted.head)
     base_sha, head_sha = _tips(where, source, head, wanted.base)
     number = where.next_number()

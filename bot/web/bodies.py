@@ -50,23 +50,26 @@ def signature_of(request: Request) -> str:
 
 
 class BodyReader:
-    """Reads bodies of at most `largest_mb`. While they arrive, all together hold at most twice that.
+    """Reads bodies of at most `largest_mb`. While they arrive, all together hold, and announce, at most twice that.
 
-    Over that, it gives up the body that has been arriving for the longest time: GitHub's own take milliseconds.
+    Over that, it gives up the body that has held the most bytes for the longest time: GitHub's own take milliseconds.
     """
 
     def __init__(self, largest_mb: int) -> None:
         self._largest = largest_mb * _MB
-        self._arriving: dict[asyncio.Timeout, int] = {}
+        self._arriving: dict[asyncio.Timeout, tuple[int, float]] = {}
+        """The bytes of each body, those announced included, and when it began."""
 
     async def read(self, request: Request) -> bytearray:
         """The raw body; raises RequestRejected."""
-        if int(request.headers.get("Content-Length", 0)) > self._largest:
+        announced = int(request.headers.get("Content-Length", 0))
+        if announced > self._largest:
             raise self._too_large()
         body, patience = bytearray(), asyncio.timeout(None)
         try:
             async with patience:
-                self._arriving[patience] = 0
+                self._arriving[patience] = announced, asyncio.get_running_loop().time()
+                self._make_room()
                 async for chunk in request.stream():
                     body += chunk
                     self._count(patience, len(body))
@@ -83,12 +86,18 @@ class BodyReader:
     def _count(self, patience: asyncio.Timeout, size: int) -> None:
         if size > self._largest:
             raise self._too_large()
-        if patience in self._arriving:
-            self._arriving[patience] = size
-        while sum(self._arriving.values()) > 2 * self._largest:
-            oldest = next(iter(self._arriving))
-            del self._arriving[oldest]
-            oldest.reschedule(0)
+        held, since = self._arriving.get(patience, (size, 0.0))
+        if size > held:
+            self._arriving[patience] = size, since
+            self._make_room()
+
+    def _make_room(self) -> None:
+        now = asyncio.get_running_loop().time()
+        while sum(size for size, _ in self._arriving.values()) > 2 * self._largest:
+            costs = {each: size * (now - since) for each, (size, since) in self._arriving.items()}
+            costliest = max(costs, key=costs.__getitem__)
+            del self._arriving[costliest]
+            costliest.reschedule(0)
 
     def _too_large(self) -> RequestRejected:
         return RequestRejected(

@@ -11,12 +11,14 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, selec
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
-from memory.store.database import Database, Row, changed, in_batches, insert_new, row_of
+from memory.store.database import Database, Row, changed, in_batches, insert_new, queue_for, row_of
 from memory.store.tables import deliveries, effects, jobs
 
 MAX_ABANDONED = 5
 """A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
 
+
+_LOCK_ID = 0x4C494D54  # any constant that nothing else in the database uses
 
 FAIR_WINDOW = timedelta(minutes=10)
 """How long a job that has ended counts for its repository and its account when a turn is given."""
@@ -196,6 +198,22 @@ class Inbox:
         query = select(effects.c.key).where(effects.c.key.startswith(prefix, autoescape=True))
         with self.database.reading() as connection:
             return set(connection.execute(query.where(effects.c.begun_at > since)).scalars())
+
+    def begin_limited(self, key: str, job_id: str, now: datetime, *, among: str, since: datetime, most: int) -> bool:
+        """Announce an effect that one job alone makes, if fewer than `most` were begun `since` whose keys begin with `among`.
+
+        True also where this job has begun it before; False for any other job, and beyond the limit.
+        """
+        like = effects.c.key.startswith(among, autoescape=True) & (effects.c.begun_at > since)
+        with self.database.writing() as connection:
+            queue_for(connection, _LOCK_ID)
+            if (known := _effect(connection, key)) is not None:
+                return known.job_id == job_id
+            if connection.execute(select(func.count()).where(like)).scalar_one() >= most:
+                return False
+            return bool(
+                insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
+            )
 
     def begin_effect(self, key: str, job_id: str, now: datetime) -> Effect | None:
         """Announce an effect before it is made; None where it is new, else what is known of it."""

@@ -81,6 +81,7 @@ REPORT = (
     {"event": "running", "id": "tests/test_a.py::test_x"},
     RESULT,
     {"event": "lines", "id": "tests/test_a.py::test_x", "lines": {"src/a.py": "1-3,7"}},
+    {"event": "loaded", "names": ["the plug-in python"]},
     {"event": "finish", "exit": 1},
 )
 LESSONS = """\

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.sandbox
 
 FORGED = Path(__file__).with_name("forged")
 FORGERIES = sorted(path.name for path in FORGED.glob("*.txt"))
+ELSEWHERE = sorted(path.name for path in (FORGED / "elsewhere").glob("*.txt"))
 QUICK = {"call_without_error.txt", "equal_by_identity.txt", "lines_written.txt", "module_json.txt", "source_line.txt"}
 """Some of each kind; all run with the extended tests."""
 
@@ -81,6 +82,26 @@ def test_a_forgery_would_pass_unchallenged(
     report = run_tests(Bubblewrap(), project, overlay=overlay, limits=LIMITS).report
     assert objection_to(report, before=before.report, failing=failure.failing_tests) is None
     assert not is_right(overlay, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if "dies" in name else pytest.mark.extended) for name in ELSEWHERE]
+)
+def test_a_forgery_of_another_project_is_not_proven(name: str, tmp_path: Path) -> None:
+    """The same where tests, configuration and plug-ins are other ones: files `before: PATH` are the project's."""
+    files = files_of(f"elsewhere/{name}")
+    laid(tmp_path, {path.removeprefix("before: "): text for path, text in files.items() if path.startswith("before: ")})
+    for path, text in files.items():
+        if path.startswith("link: "):
+            (tmp_path / path.removeprefix("link: ")).symlink_to(text.decode().strip())
+    found = discover(tmp_path, python=None, test_command=None)
+    seen = reproduce(Bubblewrap(), found, limits=LIMITS)
+    failing = failure_of(seen.failing_report)
+    assert failing is not None
+    wanted = replace(failing, failing_tests=tuple(each for each in failing.failing_tests if "dies" not in each))
+    patch = {path: text for path, text in files.items() if ": " not in path}
+    shown = Prover(Bubblewrap(), found, seen, wanted, LIMITS).prove(patch)
+    assert isinstance(shown, Unproven) or shown.unusual
 
 
 def is_right(overlay: Mapping[str, bytes], place: Path) -> bool:

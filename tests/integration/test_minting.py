@@ -238,7 +238,7 @@ def test_no_app_and_no_key(tmp_path: Path) -> None:
 
 
 def test_the_process(hosted: Hosted, tmp_path: Path) -> None:
-    """`apprentice mint` answers until SIGTERM, and no other process of its user can look into it."""
+    """`apprentice mint` answers until SIGTERM, and its log names the repository and not the token."""
     settings = hosted.settings(tmp_path)
     environment = {
         "PATH": os.environ["PATH"],
@@ -249,14 +249,8 @@ def test_the_process(hosted: Hosted, tmp_path: Path) -> None:
     }
     process = subprocess.Popen([sys.executable, "-m", "bot.cli", "mint"], env=environment, stderr=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "mint.sock").exists():
-            assert process.poll() is None and time.monotonic() < deadline, "it did not start"
-            time.sleep(0.05)
+        await_socket(tmp_path, process)
         minted = MintingClient(tmp_path / "mint.sock").mint(hosted.ours.id, hosted.installation.id)
-        assert Path(f"/proc/{process.pid}/environ").stat().st_uid == 0
-        dumpable = [line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "Dump" in line]
-        assert dumpable == [] or dumpable[0].split()[1] == "0"
     finally:
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=60)
@@ -264,3 +258,62 @@ def test_the_process(hosted: Hosted, tmp_path: Path) -> None:
     assert b"token minted" in log
     assert OURS.encode() in log
     assert minted.token.encode() not in log
+
+
+def await_socket(home: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while not (home / "mint.sock").exists():
+        assert process.poll() is None and time.monotonic() < deadline, "it did not start"
+        time.sleep(0.05)
+
+
+SOMEBODY = 4711
+AS_SOMEBODY = f"""
+import ctypes, os
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid({SOMEBODY})
+    os.setuid({SOMEBODY})
+    ctypes.CDLL(None).prctl(4, 1)  # who changes its user cannot be looked into, whatever it does afterwards
+"""
+MINTING = """
+import sys
+from pathlib import Path
+from workers.github.minting import run_minting
+from workers.settings import MintSettings
+home, url, app_id = sys.argv[1:4]
+settings = MintSettings(home=Path(home), github_url=url, app_id=int(app_id), private_key_file=Path(home, "key.pem"))
+"""
+LOOKING = """
+import sys
+for name in ("environ", "mem", "maps"):
+    try:
+        open(f"/proc/{sys.argv[1]}/{name}", "rb").close()
+        print("read", name)
+    except PermissionError:
+        print("refused", name)
+"""
+UNGUARDED = "run_minting.__globals__['sys'].platform = 'other'\n"
+"""Leaves the defence out."""
+
+
+@pytest.mark.parametrize(("before", "end"), [("", "refused"), (UNGUARDED, "read")], ids=["as it is", "without"])
+def test_no_process_of_its_user_looks_into_it(hosted: Hosted, tmp_path: Path, before: str, end: str) -> None:
+    """Its environment and its memory, which hold the key, are closed to an ordinary user's other processes; else they are open."""
+    settings = hosted.settings(tmp_path)
+    if os.geteuid() == 0:
+        for path in (tmp_path, *tmp_path.parents[:-1]):
+            path.chmod(path.stat().st_mode | 0o011)
+        for path in (tmp_path, tmp_path / "key.pem"):
+            os.chown(path, SOMEBODY, SOMEBODY)
+    program = f"{MINTING}{AS_SOMEBODY}{before}run_minting(settings)"
+    arguments = [str(tmp_path), settings.github_url, str(settings.app_id)]
+    process = subprocess.Popen([sys.executable, "-c", program, *arguments], stderr=subprocess.DEVNULL)
+    try:
+        await_socket(tmp_path, process)
+        looked = [sys.executable, "-c", f"{AS_SOMEBODY}{LOOKING}", str(process.pid)]
+        seen = subprocess.run(looked, capture_output=True, text=True, check=True).stdout.split()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+    assert seen == [end, "environ", end, "mem", end, "maps"]

@@ -23,7 +23,7 @@ from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.run_tests import Project, discover, run_tests
 
 pytestmark = pytest.mark.sandbox
 
@@ -273,6 +273,31 @@ def test_a_patch_that_drops_tests_is_not_proven(garden: Project) -> None:
 def test_a_patch_of_what_decides_is_refused_unrun(garden: Project, path: str, reason: str) -> None:
     """Tests, CI and the names of other modules are not the fix's to change."""
     assert proven(garden, {path: b""}) == Unproven(reason=f"{path} {reason}")
+
+
+def test_a_plug_in_is_known_though_the_run_before_died(tmp_path: Path) -> None:
+    """What a run has loaded is told before its tests run, so a patch of the project's plug-in is refused all the same."""
+    died = {
+        "conftest.py": 'pytest_plugins = ["garden.testing"]\n',
+        "garden/testing.py": "def pytest_report_header(config): return 'garden'\n",
+        "tests/test_death.py": "import os\ndef test_dies(): os._exit(3)\n",
+    }
+    project = project_of(tmp_path, {**GARDEN, **died})
+    assert not run_tests(Bubblewrap(), project, limits=LIMITS).report.complete
+    shown = proven(project, {"garden/testing.py": b"def pytest_pyfunc_call(): return True\n"})
+    assert shown == Unproven(reason="garden/testing.py decides what counts as passing")
+
+
+def test_a_comparison_with_nothing_is_a_question(garden: Project) -> None:
+    """Where a run has named no plug-in at all, equality shows nothing, and the proof says so."""
+    before = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    unnamed = replace(before, report=replace(before.report, loaded=frozenset()))
+    prover = Prover(Bubblewrap(), garden, unnamed, replace(failure, failing_tests=(FREE,)), LIMITS)
+    shown = prover.prove(edited(garden, "+ len(self.rows)", "- len(self.rows)"))
+    assert isinstance(shown, Proof)
+    assert shown.unusual == ("plug-ins and import hooks that cannot be compared, because a run named none",)
 
 
 def test_other_failures_are_listed_and_do_not_block(tmp_path: Path) -> None:

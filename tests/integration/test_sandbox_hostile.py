@@ -401,7 +401,7 @@ def test_a_flood_of_output_ends_the_run(host: Host) -> None:
             while True:
                 os.write(descriptor, b"x" * 65536)
     """
-    assert _run(host, code, Limits(wall_seconds=60, output_kb=256)) == (Ending.OUTPUT, "Crash")
+    assert _run(host, code, Limits(wall_seconds=60, report_kb=256)) == (Ending.OUTPUT, "Crash")
 
 
 def test_output_is_clipped_in_the_middle(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from memory.model import Frame
 from workers.errors import BadInput, CannotRun, SandboxEnded
 from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap, open_sandbox, problems
+from workers.sandbox.launching import HIDDEN
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, discover, run_plainly, run_tests
 from workers.sandbox.unsandboxed import UnsandboxedRunner
@@ -333,6 +334,16 @@ def test_a_hanging_test_is_a_timeout(tmp_path: Path) -> None:
     assert report.trouble == "the tests ran longer than 6 s and were stopped during test_it.py::test_b"
 
 
+def test_a_long_report_is_read_to_its_end(tmp_path: Path) -> None:
+    """Some suites have tens of thousands of tests, and long names for them."""
+    named = "ids=[f'{i:01900}' for i in range(1_400)]"
+    tests = f"import pytest\n@pytest.mark.parametrize('n', range(1_400), {named})\ndef test_n(n): pass\n"
+    lay_out(tmp_path, {"test_it.py": tests})
+    run = run_tests(Bubblewrap(), discover(tmp_path, python=None, test_command=None))
+    assert len(run.completed.report) > 5_000_000
+    assert (run.report.count().passed, run.report.trouble) == (1_400, "")
+
+
 def test_a_private_umask_stays_outside(tmp_path: Path) -> None:
     """Our own files are for us alone; the tests of a project find the permissions that git gives."""
     before = os.umask(0o077)
@@ -609,3 +620,11 @@ def test_a_directory_that_is_not_there(shop: Path) -> None:
         run_tests(Bubblewrap(), discover(shop, python=None, test_command=None, directory="absent"), limits=LIMITS)
     with pytest.raises(BadInput, match="leads out of the checkout"):
         run_tests(Bubblewrap(), discover(shop, python=None, test_command=None, directory="../x"), limits=LIMITS)
+
+
+def test_sources_and_settings_of_the_host_are_empty_inside(tmp_path: Path) -> None:
+    """What an administrator keeps below /usr is no part of the system that programs need."""
+    places = [str(path) for path in HIDDEN if path.is_dir()]
+    command = ("find", *places, "-mindepth", "1") if places else ("true",)
+    seen = Bubblewrap().run(Workload(command=command, tree=tmp_path, python=Path(sys.executable), limits=LIMITS))
+    assert (seen.exit_code, seen.stdout) == (0, "")

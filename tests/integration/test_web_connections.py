@@ -68,12 +68,18 @@ def delivery(body: bytes, *, name: str = "d-1", length: int | None = None) -> by
     return HEAD + f"{named}Content-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body
 
 
-def serve(home: Path, kind: type[LimitedConnection], session: Callable[[int], Coroutine[None, None, None]]) -> None:
+def serve(
+    home: Path,
+    kind: type[LimitedConnection],
+    session: Callable[[int], Coroutine[None, None, None]],
+    *,
+    max_payload_mb: int = 25,
+) -> None:
     """Do `session` with the port of a web application whose connections are of this kind."""
 
     async def life() -> None:
         with migrated_store(home / "apprentice.db") as store:
-            settings = WebSettings(home=home, webhook_secret=SECRET)
+            settings = WebSettings(home=home, webhook_secret=SECRET, max_payload_mb=max_payload_mb)
             app = create_app(settings, store, lambda _ids: None, lambda: datetime.now(UTC))
             config = uvicorn.Config(app, port=0, http=kind, ws="none", log_config=None, access_log=False)
             config.load()
@@ -158,6 +164,52 @@ def test_a_kept_connection_has_its_time_for_each_request(tmp_path: Path) -> None
                     assert (await client.answer()).startswith(b"HTTP/1.1 202 ")
 
     serve(tmp_path, Patient, session)
+
+
+@pytest.mark.parametrize("sent", [0.0, 0.5, 0.99])
+def test_an_honest_body_while_the_budget_is_full(sent: float, tmp_path: Path) -> None:
+    """Whatever slow clients have announced or sent, a large delivery that arrives is taken; what it displaced reads 503."""
+    large = PING + b" " * 900_000
+
+    async def session(port: int) -> None:
+        slow = [Client(port) for _ in range(6)]
+        for client in slow:
+            await client.__aenter__()
+            await client.send(delivery(large)[: int(sent * len(large)) + 400])
+            await asyncio.sleep(0.01)
+        async with Client(port) as honest:
+            await honest.send(delivery(large))
+            assert (await honest.answer()).startswith(b"HTTP/1.1 202 ")
+        read = await slow[0].answer()
+        assert read.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 30\r\n" in read.lower()
+        for client in slow:
+            await client.__aexit__()
+
+    serve(tmp_path, Patient, session, max_payload_mb=1)
+
+
+def test_a_body_that_is_given_up_reads_why(tmp_path: Path) -> None:
+    """An honest sender who loses its place gets 503 with a time to come again, also while it is still sending."""
+    large = PING + b" " * 900_000
+
+    async def session(port: int) -> None:
+        async with Client(port) as honest:
+            await honest.send(delivery(large)[:400_000])
+            await asyncio.sleep(0.05)
+            slow = [Client(port) for _ in range(3)]
+            for client in slow:
+                await client.__aenter__()
+                await client.send(delivery(large)[:1000])
+            sending = asyncio.create_task(honest.send(delivery(large)[400_000:]))
+            read = await honest.answer()
+            assert read.startswith(b"HTTP/1.1 503 ")
+            assert b"\r\nretry-after: 30\r\n" in read.lower()
+            sending.cancel()
+            for client in slow:
+                await client.__aexit__()
+
+    serve(tmp_path, Patient, session, max_payload_mb=1)
 
 
 @pytest.mark.extended

@@ -141,13 +141,13 @@ def test_bot(town: Town) -> None:
 @pytest.mark.parametrize("command", ["fix", "help", "share", "why 1234567890abcdef", "fxi"])
 def test_outsider(command: str, town: Town) -> None:
     """A command by somebody without write access is answered, and nothing is done."""
-    number = town.issue(QUESTION, "")
+    number, before = town.issue(QUESTION, ""), len(town.progress)
     (answer,) = town.say(number, f"@apprentice {command}", by=town.olga)
     assert answer == snapshot("""\
 olga, only users with write access to this repository can give me commands; a maintainer can repeat your command.
 <!-- marker -->\
 """)
-    assert town.progress == []
+    assert town.progress[before:] == []
 
 
 def test_outsider_at_length(town: Town) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from bot.playground.api import PlaygroundRequest
+from tests.playground import fail
 from tests.stories.pantry import BUG
 from tests.stories.test_fixes import TEST_OF_BUG
-from tests.stories.town import BOT, REPOSITORY, Town, readable
+from tests.stories.town import BOT, REPOSITORY, Town, nobody, readable
 from workers.flows.replies import REPLIES_TO_OUTSIDERS
 from workers.flows.review import REVIEWS_FOR_OUTSIDERS
+from workers.queue.runner import run_leased
 
 NOTES = {"notes.md": "Rice.\n"}
 
@@ -71,6 +74,24 @@ def test_ci_waits_for_a_person(town: Town) -> None:
     assert town.checks(pull.number) == [], "we do not review our own"
 
 
+@pytest.mark.extended
+@pytest.mark.sandbox
+def test_a_repository_without_drafts(town: Town) -> None:
+    """GitHub's free plans refuse drafts: the fix is proposed as a usual pull request that warns, and CI keeps waiting."""
+    hosted = town.playground.world.repository(*REPOSITORY.split("/"))
+    hosted.drafts = False
+    number = town.issue("The last of it cannot be taken", BUG)
+    (pull,) = town.fixes()
+    assert not pull.draft
+    assert pull.body.startswith(
+        "**Do not merge this unread.** It is no draft, because this repository has none. Its commit carries `[skip ci]`: "
+        "CI runs once a person pushes a commit on top. Take the mark out of the message of a squash merge.\n\n"
+        f"Fixes #{number}."
+    )
+    assert "[skip ci]" in message_of(town, pull.head_sha).splitlines()[0]
+    assert town.checks(pull.number) == [], "we do not review our own"
+
+
 @pytest.mark.parametrize("command", ["review", "fix"])
 def test_pushed_to_after_the_command(command: str, town: Town) -> None:
     """What a fork's author pushes after a maintainer has commanded is not what the maintainer meant."""
@@ -116,6 +137,87 @@ def test_one_reply_to_each_account_and_conversation(town: Town) -> None:
     assert len(town.say(number, "@apprentice help")) == 1, "those with write access get every answer"
 
 
+COMMANDS = ("fix", "review", "ask what is this?", "explain", "why", "share", "help", "accept", "reject", "nonsense")
+
+
+def strangers_pull(town: Town, body: str = "") -> int:
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "notes", NOTES, "Notes")
+    return town.olga.open_pull(REPOSITORY, head="olga:notes", title="Notes", body=body, draft=True)
+
+
+def said_on(town: Town, number: int) -> int:
+    """How many replies of the bot a conversation has, its review threads included."""
+    in_threads = [each for each in town.maya.review_comments(REPOSITORY, number) if each.author == BOT]
+    return len(town.answers(number)) + len(in_threads) + len(town.reviews(number)) + len(town.checks(number))
+
+
+def test_ten_ways_to_ask_get_one_reply(town: Town) -> None:
+    """The description, all commands at once, an edit, a line, a thread, a review, the same again: one reply for all."""
+    every = "\n\n".join(f"@apprentice {command}" for command in COMMANDS)
+    number = strangers_pull(town, every)
+    comment = town.olga.comment(REPOSITORY, number, "Rice?")
+    town.olga.comment(REPOSITORY, number, every)
+    town.olga.request("PATCH", f"/repos/{REPOSITORY}/issues/comments/{comment}", {"body": every})
+    line = town.olga.comment_on_line(REPOSITORY, number, "notes.md", 1, every)
+    town.olga.reply(REPOSITORY, number, line, every)
+    town.olga.reply(REPOSITORY, number, line, "@apprentice accept")
+    town.olga.review(REPOSITORY, number, every)
+    town.olga.comment(REPOSITORY, number, "/apprentice fix")
+    town.settle()
+    for event in ("issue_comment", "pull_request_review_comment", "pull_request_review", "pull_request"):
+        town.redeliver(event)
+    assert said_on(town, number) == 1
+    other = town.issue("Rice", every, by=town.olga)
+    town.say(other, every, by=town.olga)
+    assert len(town.answers(other)) == 1, "another conversation has its own"
+
+
+def with_another_worker(town: Town) -> None:
+    """Do all jobs; another worker does what is due while the first comment is on its way."""
+
+    def meanwhile(_request: PlaygroundRequest) -> None:
+        for job in town.context.store.inbox.due(now=town.clock(), limit=100, resend_after=0.0):
+            run_leased(town.context, job, worker="another", send=nobody)
+
+    town.playground.before("POST", r"/issues/\d+/comments$", meanwhile)
+    town.settle()
+
+
+def test_two_workers_give_a_stranger_one_reply(town: Town) -> None:
+    """A second command that is looked at while the reply to the first one is being posted gets none."""
+    number = town.issue("Rice", "")
+    for text in ("@apprentice fix", "@apprentice help"):
+        town.olga.comment(REPOSITORY, number, text)
+    town.playground.drain()
+    with_another_worker(town)
+    assert len(town.answers(number)) == 1
+    assert len(town.progress) == 1
+
+
+def test_the_limit_of_a_day_holds_over_conversations_and_workers(town: Town) -> None:
+    """With room for one reply, two conversations at once get one."""
+    first, second = town.issue("Rice", ""), town.issue("Salt", "")
+    (installation,) = town.playground.world.installations
+    for other in range(REPLIES_TO_OUTSIDERS - 1):
+        town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
+    for number in (first, second):
+        town.olga.comment(REPOSITORY, number, "@apprentice help")
+    town.playground.drain()
+    with_another_worker(town)
+    assert len(town.answers(first)) + len(town.answers(second)) == 1
+
+
+def test_a_strangers_command_that_fails_says_nothing(town: Town) -> None:
+    """Where we may not reply, a conversation that was locked perhaps, no check run speaks in the reply's place."""
+    number = strangers_pull(town)
+    town.olga.comment(REPOSITORY, number, "@apprentice review")
+    town.playground.drain()
+    town.playground.before("POST", rf"/issues/{number}/comments$", fail(403, "Locked"), nth=0)
+    town.settle()
+    assert said_on(town, number) == 0
+
+
 def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     """Many strangers in many conversations do not make us talk either: one installation has so many replies a day."""
     number = town.issue("Rice", "")
@@ -123,7 +225,8 @@ def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     for other in range(REPLIES_TO_OUTSIDERS):
         town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
     assert town.say(number, "@apprentice fix", by=town.olga) == []
-    assert town.progress == ["no reply to olga: 30 outsiders' commands were answered within a day"]
+    why = "an earlier command is, or 30 outsiders' commands were answered within a day"
+    assert town.progress == [f"no reply to olga: {why}"]
     town.clock.pass_by(86_400)
     assert len(town.say(number, "@apprentice fix", by=town.olga)) == 1
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from bot.playground.git import GitIdentity
 from memory.sharing import PATH, parse
 from tests.stories import town as founding
 from tests.stories.town import REPOSITORY, Town, readable
@@ -119,3 +120,49 @@ I could not share what was learned: .apprentice/learnings.yml holds what acme/sh
 <!-- marker -->\
 """)
     assert town.fixes() == []
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("web", [False, True])
+def test_a_maintainers_commit_on_the_branch_is_kept(sharing_town: Town, web: bool) -> None:
+    """What a person added to the proposal, by git or on GitHub's page, is never overwritten; the answer says what to do."""
+    town = sharing_town
+    number = judged(town, "maya", "finn")
+    town.say(number, "@apprentice share")
+    (pull,) = town.fixes()
+    bare = town.playground.world.repository(*REPOSITORY.split("/")).git
+    if web:  # a commit of ours that a person changed keeps its author
+        ours = bare.commit(pull.head_sha)
+        tree, parents = bare.text("rev-parse", f"{pull.head_sha}^{{tree}}"), list(ours.parents)
+        mine = bare.commit_tree(
+            tree, parents, "Mine", ours.author, GitIdentity(name="GitHub", email="noreply@github.com")
+        )
+        bare.set_ref("refs/heads/apprentice/learnings", mine)
+    else:
+        mine = town.maya.push(REPOSITORY, "apprentice/learnings", {"notes.md": "Mine.\n"}, "Explain")
+    (answer,) = town.say(number, "@apprentice share")
+    assert bare.branch("apprentice/learnings") == mine
+    assert answer.startswith(
+        "I could not share what was learned: apprentice/learnings has commits that are not mine, and I overwrite none; "
+        "merge or delete that branch"
+    )
+
+
+@pytest.mark.extended
+def test_without_drafts(sharing_town: Town) -> None:
+    """The proposal is a usual pull request with a warning; an update keeps CI from running as the first one does."""
+    town = sharing_town
+    hosted = town.playground.world.repository(*REPOSITORY.split("/"))
+    hosted.drafts = False
+    number = judged(town, "maya", "finn")
+    town.say(number, "@apprentice share")
+    (pull,) = town.fixes()
+    assert not pull.draft
+    assert pull.body.startswith("**Do not merge this unread.** It is no draft")
+    town.clock.pass_by(60.0)
+    town.say(number, "@apprentice share")
+    (again,) = town.fixes()
+    assert again.number == pull.number
+    assert again.head_sha != pull.head_sha
+    for sha in (pull.head_sha, again.head_sha):
+        assert "[skip ci]" in hosted.git.commit(sha).message.splitlines()[0]

@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from memory.explain import explain
-from memory.model import PostKind
+from memory.model import Actor, PostKind
 from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse, render
 from workers.context import JobContext
-from workers.errors import BadInput
+from workers.errors import BadInput, Gone
 from workers.flows.replies import connected, post_comment
-from workers.git import Mirror
+from workers.git import Mirror, email_of
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, ShareLearnings
 from workers.messages import conversation
-from workers.messages.markdown import code
+from workers.messages.markdown import SKIP_CI, code
 from workers.ports import BranchHead
 
 if TYPE_CHECKING:  # loaded only where a model is set
@@ -165,19 +165,30 @@ def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:
 
 
 def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: JobContext, github: GitHub) -> int:
-    """The number of the pull request. Pushing the branch updates one that is already open."""
-    number = _open_one(github)
-    skip_ci = context.settings.skip_ci and (number is None or github.pull(number).draft)
+    """The number of the pull request. Pushing the branch, which replaces our own commit, updates one that is open."""
+    number, author = _open_one(github), github.own_account()
+    tip, subject = _own_tip(base, mirror, author)
+    skip_ci = context.settings.skip_ci and (number is None or SKIP_CI in subject or github.pull(number).draft)
     message = conversation.commit_message(wanted, skip_ci=skip_ci)
-    files, author = {PATH: render(wanted).encode()}, github.own_account()
-    mirror.push(mirror.commit(base.sha, files, message, context.clock(), author), BRANCH)
+    files = {PATH: render(wanted).encode()}
+    mirror.push(mirror.commit(base.sha, files, message, context.clock(), author), BRANCH, instead_of=tip)
     key = f"{context.job_id}:learnings"
-    body = conversation.pull_body(wanted, key=key)
-    return context.effects.once(
-        key,
-        make=lambda: number or github.open_pull(head=BRANCH, base=base.name, title=conversation.TITLE, body=body),
-        find=lambda: _open_one(github),
-    )
+    body, warning = conversation.pull_body(wanted, key=key), conversation.no_draft(skip_ci=skip_ci)
+    opened = partial(github.open_pull, head=BRANCH, base=base.name, title=conversation.TITLE, body=body)
+    return context.effects.once(key, make=lambda: number or opened(warning=warning), find=lambda: _open_one(github))
+
+
+def _own_tip(base: BranchHead, mirror: Mirror, own: Actor) -> tuple[str, str]:
+    """The commit of the branch, and its subject; empty without a branch. Raises BadInput where others committed to it."""
+    try:
+        tip = mirror.tip(BRANCH)
+    except Gone:
+        return "", ""
+    mirror.fetch(tip)
+    commits = mirror.commits(base.sha, tip)
+    if any({author, committer} != {email_of(own)} for author, committer, _ in commits):
+        raise BadInput(f"{BRANCH} has commits that are not mine, and I overwrite none; merge or delete that branch")
+    return tip, commits[0][2] if commits else ""
 
 
 def _open_one(github: GitHub) -> int | None:

@@ -21,8 +21,8 @@ from workers.flows.pinning import noted, outdated
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.jobs import Fix, Job
+from workers.messages import conversation, review
 from workers.messages import repair as repairs
-from workers.messages import review
 from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
@@ -236,6 +236,7 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
             head=branch,
             base=case.branch,
             title=repairs.question_title(failure, path) if asked else repairs.fix_title(failure, path),
+            warning=conversation.no_draft(skip_ci=context.settings.skip_ci),
             body=repairs.fix_body(
                 failure,
                 attempt,

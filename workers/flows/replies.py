@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
@@ -44,9 +45,11 @@ def reply_to_outsider(
     number = job.issue if isinstance(job, Fix) else job.number
     installation = f"outsider:{job.repository.installation_id}:"
     key = f"{installation}{job.repository.id}:{number}:{job.actor.id}"
-    today = context.store.inbox.effects_since(installation, context.clock() - timedelta(days=1))
-    if key not in today and len(today) >= REPLIES_TO_OUTSIDERS:
-        context.progress(f"no reply to {job.actor.login}: {len(today)} outsiders' commands were answered within a day")
+    now = context.clock()
+    begun = partial(context.store.inbox.begin_limited, key, context.job_id, now, among=installation)
+    if not begun(since=now - timedelta(days=1), most=REPLIES_TO_OUTSIDERS):
+        why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
+        context.progress(f"no reply to {job.actor.login}: {why}")
         return
     post_comment(number, text or conversation.outsider(job.actor.login), key, context, github, thread=thread)
 
@@ -76,6 +79,8 @@ def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> No
             _comment(job.number, "share what was learned", error, job.actor, context, context.connect(job.repository))
         case ReviewPull():
             github = context.connect(job.repository)
+            if job.commanded and not may_command(github, job.actor):
+                return
             if job.commanded:
                 _comment(job.number, "review this", error, job.actor, context, github)
             _check(job, error, context, github)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx
-from github import UnknownObjectException
+from github import GithubException, UnknownObjectException
 from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as GitHubPull
@@ -34,6 +34,7 @@ from workers.ports import (
 
 CHECK_NAME = "Apprentice"
 ANNOTATIONS_A_REQUEST = 50
+NO_DRAFTS = "draft pull requests are not supported"
 _REACTED = {
     PostKind.REVIEW_COMMENT: "pulls/comments",
     PostKind.ISSUE_COMMENT: "issues/comments",
@@ -51,16 +52,8 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
   }
 }
 """
-RESOLVE = """
-mutation Resolve($input: ResolveReviewThreadInput!) {
-  resolveReviewThread(input: $input) { thread { id isResolved } }
-}
-"""
-REOPEN = """
-mutation Reopen($input: UnresolveReviewThreadInput!) {
-  unresolveReviewThread(input: $input) { thread { id isResolved } }
-}
-"""
+RESOLVE = "mutation Resolve($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id isResolved } } }"
+REOPEN = "mutation Reopen($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { id isResolved } } }"
 
 
 class GitHub:
@@ -84,6 +77,7 @@ class GitHub:
         self._own = own
         self._client = client(base_url, token(), seconds_between_writes)
         self._repository: Repository = self._client.get_repo(repository.full_name)
+        self._path = f"/repos/{repository.full_name}"
 
     def token(self) -> str:
         """The installation token, for git over HTTPS."""
@@ -122,16 +116,19 @@ class GitHub:
         return known or Permission.NONE
 
     def _permission(self, actor: Actor) -> Permission | None:
-        answer = self._found(f"/repos/{self._ref.full_name}/collaborators/{quote(actor.login)}/permission")
+        answer = self._found(f"{self._path}/collaborators/{quote(actor.login)}/permission")
         return _permission(answer, actor) if answer else None
 
-    def _found(self, path: str) -> dict[str, Any] | None:
+    def _found(self, path: str, **query: int) -> Any | None:  # noqa: ANN401 - JSON
         try:
-            _, answer = self._client.requester.requestJsonAndCheck("GET", path)
+            return self._answer("GET", path, parameters=query)
         except UnknownObjectException:
             return None
-        found: dict[str, Any] = answer
-        return found
+
+    def _answer(self, verb: str, path: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
+        """GitHub's answer where PyGithub's objects would ask more than once, or do not know the question."""
+        _, answer = self._client.requester.requestJsonAndCheck(verb, path, **given)
+        return answer
 
     def comment(self, number: int, body: str, *, thread: int = 0) -> int:
         """Comment on an issue or pull request, or in the review thread of the comment `thread`; the comment's id."""
@@ -153,17 +150,26 @@ class GitHub:
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
         """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""
-        path, rendered = f"/repos/{self._ref.full_name}/issues/{number}", "application/vnd.github.full+json"
+        rendered = {"Accept": "application/vnd.github.full+json"}
         with translated(f"reading #{number}"):
-            _, answer = self._client.requester.requestJsonAndCheck("GET", path, headers={"Accept": rendered})
+            answer = self._answer("GET", f"{self._path}/issues/{number}", headers=rendered)
         if (answer.get("body") or "").strip() not in body:  # edited since the trigger
             return ()
         return pictures(answer.get("body_html") or "", self._base_url)
 
-    def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
-        """Open a draft pull request; its number."""
+    def open_pull(self, *, head: str, base: str, title: str, body: str, warning: str) -> int:
+        """Open a draft pull request; its number.
+
+        Private repositories of GitHub's free plans have no drafts: there, one that may be merged, with `warning` before
+        its text.
+        """
         with translated(f"opening a pull request from {head}"):
-            return self._repository.create_pull(base=base, head=head, title=title, body=body, draft=True).number
+            try:
+                return self._repository.create_pull(base=base, head=head, title=title, body=body, draft=True).number
+            except GithubException as error:
+                if NO_DRAFTS not in str(error.data).lower():
+                    raise
+            return self._repository.create_pull(base=base, head=head, title=title, body=f"{warning}\n\n{body}").number
 
     def find_pull(self, *, head: str) -> int | None:
         """The number of our pull request from branch `head`, in any state."""
@@ -176,12 +182,8 @@ class GitHub:
     def create_review(self, number: int, *, sha: str, body: str, comments: Sequence[InlineComment]) -> int:
         """Post one review with all its comments; the review's id."""
         with translated(f"reviewing #{number}"):
-            _, answer = self._client.requester.requestJsonAndCheck(
-                "POST",
-                f"/repos/{self._ref.full_name}/pulls/{number}/reviews",
-                input={"commit_id": sha, "body": body, "event": "COMMENT", "comments": [_inline(c) for c in comments]},
-            )
-        return int(answer["id"])
+            review = {"commit_id": sha, "body": body, "event": "COMMENT", "comments": [_inline(c) for c in comments]}
+            return int(self._answer("POST", f"{self._path}/pulls/{number}/reviews", input=review)["id"])
 
     def find_review(self, number: int, marker: str) -> int | None:
         with translated(f"reading the reviews of #{number}"):
@@ -189,11 +191,9 @@ class GitHub:
 
     def review_comments(self, number: int, review_id: int) -> dict[int, str]:
         """The texts of a review's comments, by their ids."""
-        path = f"/repos/{self._ref.full_name}/pulls/{number}/reviews/{review_id}/comments"
+        path = f"{self._path}/pulls/{number}/reviews/{review_id}/comments"
         with translated(f"reading the review of #{number}"):
-            # PyGithub's objects would ask for each comment again, because a list holds less of it. A page holds more
-            # than one review of ours.
-            _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters={"per_page": 100})
+            answer = self._answer("GET", path, parameters={"per_page": 100})  # more than one review of ours has
         return {comment["id"]: comment["body"] for comment in answer}
 
     def create_check(
@@ -230,20 +230,16 @@ class GitHub:
 
     def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
         """The reactions to a comment by its id, or to a pull request's own text by its number."""
-        path, found, page = f"/repos/{self._ref.full_name}/{_REACTED[kind]}/{number}/reactions", list[UserReaction](), 1
+        path, found, page = f"{self._path}/{_REACTED[kind]}/{number}/reactions", list[dict[str, Any]](), 1
         while page:
             with translated("reading reactions"):
-                try:
-                    _, answer = self._client.requester.requestJsonAndCheck(
-                        "GET", path, parameters={"per_page": 100, "page": page}
-                    )
-                except UnknownObjectException:  # the comment was deleted, and its reactions with it
-                    return ()
-            found += [
-                UserReaction(id=r["id"], actor=_actor(r["user"]), content=r["content"]) for r in answer if r["user"]
-            ]
+                answer = self._found(path, per_page=100, page=page)
+            if answer is None:  # the comment was deleted, and its reactions with it
+                return ()
+            found += answer
             page = page + 1 if len(answer) == 100 else 0
-        return tuple(found)
+        given = (each for each in found if each["user"])
+        return tuple(UserReaction(id=r["id"], actor=_actor(r["user"]), content=r["content"]) for r in given)
 
     def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
         """The review thread that begins with this comment."""
@@ -266,10 +262,10 @@ class GitHub:
         return ReviewThread(id=node["id"], resolved=node["isResolved"], by_us=node["isResolved"] and own)
 
     def resolve_thread(self, thread_id: str) -> None:
-        self._query(RESOLVE, {"input": {"threadId": thread_id}})
+        self._query(RESOLVE, {"id": thread_id})
 
     def reopen_thread(self, thread_id: str) -> None:
-        self._query(REOPEN, {"input": {"threadId": thread_id}})
+        self._query(REOPEN, {"id": thread_id})
 
     def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
         with translated("asking for review threads"):

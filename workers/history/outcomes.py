@@ -12,13 +12,12 @@ from functools import partial
 from memory.model import Fate, Finding, PastFinding, Suggestion
 from workers.diffs import FileChange, FileStatus, Hunk, split_lines
 from workers.history.changes import FileVersion, PastChange, ReadChange
-from workers.review.matching import moved, touches
+from workers.line_matching import LineMatcher
+from workers.review.matching import LONGEST, moved, touches
 from workers.review.source import CodeScope, scope_of, scopes
-from workers.review.suggestions import apply_edits, common_start
+from workers.review.suggestions import apply_edits
 
 CONTEXT_LINES = 2
-MOST_BETWEEN = 1_000
-"""Lines between the first and the last that changed: comparing takes as long as the square of these."""
 
 
 def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
@@ -36,15 +35,9 @@ def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
 
 def _are_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool:
     """Whether the lines around the replaced ones are still there, with the suggested ones between them."""
-    head = common_start(old, new)
-    tail = common_start(old[head:][::-1], new[head:][::-1])
-    between = old[head : len(old) - tail], new[head : len(new) - tail]
-    if max(map(len, between)) > MOST_BETWEEN:
-        return False
-    kept = {-1: -1, len(old): len(new)} | {at: at for at in range(head)}
-    kept |= {len(old) - at: len(new) - at for at in range(1, tail + 1)}
-    for block in SequenceMatcher(None, *between, autojunk=False).get_matching_blocks():
-        kept |= {head + block.a + offset: head + block.b + offset for offset in range(block.size)}
+    kept = {-1: -1, len(old): len(new)}
+    for block in LineMatcher(old, new).get_matching_blocks():
+        kept |= {block.a + offset: block.b + offset for offset in range(block.size)}
     above, below = kept.get(suggestion.start_line - 2), kept.get(suggestion.end_line)
     if above is None or below is None:
         return False
@@ -115,7 +108,10 @@ def _silences(text: str, rule: str) -> bool:
 
 def _alike(lines: Sequence[str], wanted: str) -> str | None:
     """The line that is most like one, if any is like it at all."""
-    near = [(SequenceMatcher(None, wanted.strip(), line.strip()).ratio(), line) for line in lines[:MOST_COMPARED]]
+    near = [
+        (SequenceMatcher(None, wanted.strip()[:LONGEST], line.strip()[:LONGEST]).ratio(), line)
+        for line in lines[:MOST_COMPARED]
+    ]
     ratio, line = max(near, key=lambda each: each[0], default=(0.0, ""))
     return line if ratio >= ALIKE else None
 

@@ -102,6 +102,17 @@ def commit_message(learnings: Learnings, *, skip_ci: bool) -> str:
     return f"Write down this repository's learnings: {lessons}{SKIP_CI if skip_ci else ''}\n"
 
 
+def no_draft(*, skip_ci: bool) -> str:
+    """The warning before the text of a pull request in a repository that has no drafts."""
+    text = "**Do not merge this unread.** It is no draft, because this repository has none."
+    if skip_ci:
+        text += (
+            f" Its commit carries {name(SKIP_CI.strip())}: CI runs once a person pushes a commit on top. "
+            "Take the mark out of the message of a squash merge."
+        )
+    return text
+
+
 def pull_body(learnings: Learnings, *, key: str) -> str:
     """The pull request's text: what the file holds, what it leaves out, and what a merge does."""
     return (

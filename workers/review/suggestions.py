@@ -22,6 +22,7 @@ from pathlib import PurePosixPath
 
 from memory.model import Proof, Suggestion
 from workers.diffs import replace_lines, split_lines
+from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
 from workers.review.detectors.rules import is_test_path
 from workers.review.findings import FindingWithFix, harm, order, seen_in
@@ -85,12 +86,6 @@ def _whole_lines(old: Sequence[str], new: Sequence[str]) -> list[Suggestion]:
     before = [_block(start - 1, end, new[start - 1 : new_end])] if start > 0 else []
     after = [_block(start, end + 1, new[start : new_end + 1])] if end < len(old) else []
     return before + after
-
-
-def common_start(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
 
 
 def _block(start: int, end: int, lines: Sequence[str]) -> Suggestion:

@@ -22,6 +22,7 @@ from workers.ports import CompletedRun, Ending, Limits, Sandbox, SandboxSession,
 from workers.sandbox import seccomp
 from workers.sandbox.control_groups import ControlGroup, new_group
 from workers.sandbox.launching import (
+    HIDDEN,
     SYSTEM_PATH,
     WORKSPACE,
     Descriptors,
@@ -116,6 +117,9 @@ def generated_files(workload: Workload, user: int) -> dict[Path, tuple[int, str]
 
 def _system() -> Iterator[str]:
     yield from _show(Path("/usr"), Path("/usr"))
+    for path in HIDDEN:
+        if path.is_dir() and not path.is_symlink():
+            yield from ("--perms", "0755", "--tmpfs", str(path))
     for name in ROOT_DIRECTORIES:
         path = Path("/", name)
         if path.is_symlink():

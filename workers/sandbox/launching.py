@@ -196,6 +196,8 @@ def _text(content: bytes | None) -> str | None:
 LONGEST_CHAIN = 16
 SYSTEM = (Path("/usr"), Path("/bin"), Path("/sbin"), Path("/lib"), Path("/lib64"))
 """The sandbox always shows these, so they are never listed."""
+HIDDEN = (Path("/usr/src"), Path("/usr/local/src"), Path("/usr/local/etc"))
+"""Sources and settings of the host's administrator, which it does not show."""
 
 
 def prefixes(python: Path) -> tuple[Path, ...]:
@@ -239,14 +241,21 @@ def is_environment(prefix: Path) -> bool:
     return (prefix / "pyvenv.cfg").is_file()
 
 
-_PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "share", "src", "ssl")
-"""The entries of a prefix that an interpreter reads. The directory may hold anything else, such as a home's files."""
+_PARTS = ("bin", "include/python3*", "lib*/python3*", "lib*/*.so*", "lib*/t[ck]l*", "pyvenv.cfg", "ssl/cert.pem")
+"""What an interpreter reads of a prefix. The directory may be a home, or the `.local` of one, with any other files."""
 
 
 def interpreter_files(python: Path) -> tuple[Path, ...]:
     """The directories and files of its prefixes that `python` needs; a link that leads out of its prefix is left out."""
-    parts = ((prefix.resolve(), prefix / name) for prefix in prefixes(python) for name in _PARTS)
-    return tuple(path for prefix, path in parts if path.exists() and path.resolve().is_relative_to(prefix))
+    found = [
+        (prefix, path) for prefix in prefixes(python) for part in _parts(prefix) for path in sorted(prefix.glob(part))
+    ]
+    return tuple(path for prefix, path in found if path.exists() and path.resolve().is_relative_to(prefix.resolve()))
+
+
+def _parts(prefix: Path) -> tuple[str, ...]:
+    """A virtual environment also holds the sources of editable packages, unless it is a home directory."""
+    return (*_PARTS, "src") if is_environment(prefix) and not Path.home().is_relative_to(prefix) else _PARTS
 
 
 def _next(executable: Path) -> list[Path]:
@@ -275,4 +284,5 @@ def _is_installation(prefix: Path) -> bool:
 
 
 def _is_system(prefix: Path) -> bool:
-    return prefix == Path("/") or any(prefix == path or path in prefix.parents for path in SYSTEM)
+    hidden = any(path in prefix.parents for path in HIDDEN)
+    return prefix == Path("/") or (any(prefix == path or path in prefix.parents for path in SYSTEM) and not hidden)

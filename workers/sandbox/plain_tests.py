@@ -43,7 +43,7 @@ def main() -> None:
             write(descriptor, event="collect_error", id=path, **details(error))
         for name in names if modules else ():
             report(descriptor, f"{path}::{name}", raised(partial(run, modules[0], name)))
-    write(descriptor, event="finish", exit=0, loaded=[])
+    write(descriptor, event="finish", exit=0)
 
 
 def write(descriptor: int, **line: object) -> None:

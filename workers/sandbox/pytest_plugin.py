@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Generator
 
 import pytest
+from _pytest.runner import CallInfo  # pytest 6 has it here alone
 
 from .tracing import Tracer, inside, make_tracer
 
@@ -222,7 +223,12 @@ class Reporter:
         """Restore the descriptor for a second pytest in the same process."""
         os.environ[REPORT] = str(self.descriptor)
 
-    def pytest_collection_finish(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Report what is loaded here, after collection and at the end: a run that is cut short has reported it already."""
+        self.write(event="loaded", names=loaded(session.config))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.write(event="loaded", names=loaded(session.config))
         if self.tracer is not None:
             self.write(event="lines", id="", lines=self.tracer.take())
 
@@ -267,7 +273,8 @@ class Reporter:
             self.write(event="lines", id=report.nodeid, lines=lines)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        self.write(event="finish", exit=int(exitstatus), loaded=loaded(session.config))
+        self.write(event="loaded", names=loaded(session.config))
+        self.write(event="finish", exit=int(exitstatus))
 
 
 def loaded(config: pytest.Config) -> list[str]:
@@ -309,11 +316,13 @@ def details_of(report: pytest.TestReport) -> dict[str, object]:
 
 
 def rendered(how: Callable[[object], str], value: object, longest: int) -> str:
-    """`how(value)` clipped, or a note of its error. Untrusted code runs here and may raise anything."""
-    try:
-        return how(value)[:longest]
-    except Exception as problem:  # noqa: BLE001 - a test's own __repr__ or __str__ must not end the run
-        return f"<{type(value).__name__}: {how.__name__} raised {type(problem).__name__}>"[:longest]
+    """`how(value)` clipped, or a note of its error. Foreign code runs here, so pytest runs it, as it does the tests."""
+    call = CallInfo.from_call(
+        lambda: how(value)[:longest], when="call", reraise=(KeyboardInterrupt, SystemExit, Timeout)
+    )
+    if call.excinfo is None:
+        return call.result
+    return f"<{type(value).__name__}: {how.__name__} raised {call.excinfo.typename}>"[:longest]
 
 
 def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:

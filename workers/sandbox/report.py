@@ -68,7 +68,7 @@ class TestReport:
     """Why the run is not complete or could not start, in words for the user; the tail of its output included."""
 
     loaded: frozenset[str] = frozenset()
-    """The plug-ins of pytest and the import hooks at the end of the run, by name."""
+    """The plug-ins of pytest and the import hooks, by name, as far as the run came; empty where it did not begin."""
 
     def failing(self) -> tuple[TestResult, ...]:
         """The tests that failed or broke, in the order they ran."""
@@ -141,7 +141,10 @@ class _Executed(_Event, tag="lines"):
 
 class _Finish(_Event, tag="finish"):
     exit: int
-    loaded: Annotated[list[_Name], Meta(max_length=MOST_LOADED)] = []
+
+
+class _Loaded(_Event, tag="loaded"):
+    names: Annotated[list[_Name], Meta(max_length=MOST_LOADED)]
 
 
 class _InvalidLineError(ValueError):
@@ -183,8 +186,11 @@ class DecodedReport:
                 self._add_lines(event)
             case _Finish(exit=status):
                 self.finished += 1
-                self.loaded.update(event.loaded)
                 self.exit_status = self.exit_status or status
+            case _Loaded(names=names):
+                if len(self.loaded) > MOST_LOADED:
+                    raise _InvalidLineError
+                self.loaded.update(names)
 
     def _keep(self, result: TestResult) -> None:
         """One result for each id; a later session does not replace a failure."""
@@ -218,7 +224,7 @@ def decode(report: bytes) -> DecodedReport:
     return decoded
 
 
-_EVENTS = _Start | _Running | _Result | _CollectError | _Executed | _Finish
+_EVENTS = _Start | _Running | _Result | _CollectError | _Executed | _Loaded | _Finish
 
 
 def cut_short(decoded: DecodedReport, error_type: str, message: str) -> tuple[TestResult, ...]:
@@ -301,7 +307,7 @@ _CUTS = {
     Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:g} s and were stopped"),
     Ending.CPU_TIME: ("Timeout", "the tests used more than {0.cpu_seconds} s of processor time and were stopped"),
     Ending.MEMORY: ("MemoryError", "the tests used more than {0.memory_mb} MB of memory and were stopped"),
-    Ending.OUTPUT: ("Crash", "the tests wrote more than {0.output_kb} KB and were stopped"),
+    Ending.OUTPUT: ("Crash", "the report of the tests grew beyond {0.report_kb} KB and they were stopped"),
 }
 _KILLED = ("Crash", "the tests were killed")
 """The error type of a test that was running, and the problem of the run with its limits."""

@@ -173,7 +173,6 @@ PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
 CHILD_TRACING = Path(__file__).with_name("child_tracing.py")
 PLAIN_TESTS = Path(__file__).with_name("plain_tests.py")
-TRACE_OUTPUT_KB = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,13 +203,11 @@ def run_tests(
     """Run the project's test command; with `tests`, only those ids (a file, class or function selects all tests in it).
 
     Never raises for what the tests do: `report.trouble` holds the problem. Raises CannotRun when there is no sandbox.
-    Ids are relative to the checkout's root. Tracing raises the cap on output. A test that computes for more than
+    Ids are relative to the checkout's root. A test that computes for more than
     `test_seconds` of processor time has failed with the error type Timeout. After `tests`, others of the same files run
     for `near_seconds` and then the run is ended, with a trouble that says so.
     """
     limits = limits or Limits()
-    if trace:
-        limits = replace(limits, output_kb=max(limits.output_kb, TRACE_OUTPUT_KB))
     with _plugin(tests, trace=trace) as plugin:
         environment = {
             **base_environment(project, plugin),

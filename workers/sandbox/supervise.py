@@ -118,7 +118,7 @@ class ReportBuffer:
 def supervise(tree: ProcessTree, limits: Limits, on_report: OnReport | None = None) -> CompletedRun:
     """Run `tree` to its end or to a limit. When this returns, all processes are dead and all output is read.
 
-    Standard output and error keep their first and last halves of `output_kb`. The report is kept whole, and a longer one
+    Standard output and error keep their first and last halves of `output_kb`. A report beyond `report_kb`
     ends the run; with `on_report`, that receives it instead.
     """
     return _Watch(tree, limits, on_report).run()
@@ -130,7 +130,7 @@ class _Watch:
         self.started = time.monotonic()
         self.memory = MemoryMeter(tree.leader, tree.file_systems)
         self.output, self.errors = ClippedStream(cap=limits.output_kb << 10), ClippedStream(cap=limits.output_kb << 10)
-        self.report = ReportBuffer(cap=limits.output_kb << 10)
+        self.report = ReportBuffer(cap=limits.report_kb << 10)
         assert tree.process.stdout is not None
         assert tree.process.stderr is not None
         self.takers: dict[int, OnReport] = {

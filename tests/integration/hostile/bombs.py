@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from workers.ports import Ending, Limits
 
-LIMITS = Limits(wall_seconds=60, cpu_seconds=40, memory_mb=192, processes=48, disk_mb=24, output_kb=256)
+LIMITS = Limits(wall_seconds=60, cpu_seconds=40, memory_mb=192, processes=48, disk_mb=24, output_kb=256, report_kb=256)
 
 PRELUDE = """
 import ctypes, itertools, mmap, os, resource, signal, socket, struct, sys, threading, time

@@ -74,7 +74,7 @@ def test_priority() -> None:
     for raised in (
         lambda: os.nice(-5),
         lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
-        lambda: os.setpriority(os.PRIO_PROCESS, 0, -10),
+        lambda: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) - 5),
     ):
         try:
             raised()

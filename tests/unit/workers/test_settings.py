@@ -34,6 +34,11 @@ LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "fil
         ([LENS | {"command": ["lens", " "]}], "no word may be empty"),
         ([LENS | {"files": []}], "APPRENTICE_REVIEW_TOOLS at 0.files"),
         ([LENS | {"show": ["/no/such/path"]}], "/no/such/path is not an absolute path that exists"),
+        ([LENS | {"show": ["/"]}], "/ would open more of this machine than a tool needs; name the tool's directory"),
+        ([LENS | {"show": ["/home"]}], "/home would open more of this machine"),
+        ([LENS | {"show": ["/run"]}], "/run would open more of this machine"),
+        ([LENS | {"show": ["/proc/self"]}], "/proc/self would open more of this machine"),
+        ([LENS | {"show": ["/usr/.."]}], "/usr/.. would open more of this machine"),
         ([LENS | {"extra": 1}], "APPRENTICE_REVIEW_TOOLS at 0.extra"),
         ([LENS, LENS], "two tools have the same name"),
     ],
@@ -49,16 +54,34 @@ def test_a_wrong_review_tool_is_refused_with_its_place(
     assert "\n" not in str(refused.value)
 
 
+def test_no_tool_is_shown_our_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that holds our home is refused: other people's code runs beside the tool."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    for shown in (tmp_path, tmp_path / "link"):
+        monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps([LENS | {"show": [str(shown)]}]))
+        with pytest.raises(BadInput, match="would show our own files"):
+            load(WorkerSettings, home=tmp_path / "home")
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", ".*", "[bot]", "x" * 40])
+def test_a_name_that_is_none_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty name would make a command of every line that begins with its mark."""
+    monkeypatch.setenv("APPRENTICE_BOT_NAME", name)
+    with pytest.raises(BadInput, match="APPRENTICE_BOT_NAME"):
+        load(WebSettings)
+
+
 def test_the_doctor_shows_review_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that can be run are named with what they read; one whose program is missing is told."""
-    hidden = tmp_path / "lens"
+    hidden = tmp_path / "tools" / "lens"
+    hidden.parent.mkdir()
     hidden.write_text("#!/bin/sh\n")
     hidden.chmod(0o755)
     tools = [
         LENS,
         LENS | {"name": "lost", "command": ["no-such-lens"]},
         LENS | {"name": "hidden", "command": [str(hidden)]},
-        LENS | {"name": "shown", "command": [str(hidden)], "show": [str(tmp_path)]},
+        LENS | {"name": "shown", "command": [str(hidden)], "show": [str(hidden.parent)]},
     ]
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps(tools))
     checks = {

@@ -58,6 +58,13 @@ def _with_skips(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
     return tuple(test for test in tests if any(each.startswith(f"{test}::") for each in left_out))
 
 
+def _newly_loaded(before: TestReport, runs: Sequence[TestReport]) -> list[str]:
+    """What the run before had not loaded; where a run names nothing, that they cannot be compared."""
+    if not all(run.loaded for run in (before, *runs)):
+        return ["plug-ins and import hooks that cannot be compared, because a run named none"]
+    return sorted(frozenset[str]().union(*(run.loaded for run in runs)) - before.loaded)
+
+
 # ── The prover of one failure ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -267,10 +274,10 @@ class Prover:
             plain=sum(plain.values()),
             unusual=(
                 *self._unusual(overlay),
-                *sorted(after.loaded - before.loaded),
+                *_newly_loaded(before, [run.report for run in runs]),
                 *(self._unchallenged(perturbed, runs) if not self._templates else ()),
                 *(f"the tests of {test} are skipped" for test in _with_skips(self.failing, after)),
-                *(f"a run that did not end: {run.report.trouble}" for run in runs if run.report.trouble),
+                *{f"a run that did not end: {run.report.trouble}": None for run in runs if run.report.trouble},
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )

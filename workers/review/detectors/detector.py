@@ -234,7 +234,7 @@ def run_command(
                 tree=Path(empty),
                 python=Path(sys.executable),
                 overlay=overlay | dict(ours or {}),
-                read_only=(Path(sys.prefix), Path(sys.base_prefix), *show),
+                read_only=tuple(show),
                 limits=_LIMITS,
             )
         )

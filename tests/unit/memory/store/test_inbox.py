@@ -267,6 +267,24 @@ def test_one_of_many_threads_makes_an_effect(store: Store, now: datetime) -> Non
     assert sorted(new) == [False] * 7 + [True]
 
 
+def test_limited_effects(store: Store, now: datetime) -> None:
+    """Of many threads with an effect each, as many begin theirs as the limit leaves room for; no other job begins it again."""
+    day = timedelta(days=1)
+
+    def begun(number: int, job: str = "j", when: datetime = now) -> bool:
+        key = f"reply:{number}"
+        return store.inbox.begin_limited(key, f"{job}{number}", when, among="reply:", since=when - day, most=3)
+
+    store.inbox.begin_effect("reply-to:9", "j", now)
+    with ThreadPoolExecutor(8) as pool:
+        may = list(pool.map(begun, range(8)))
+    assert sum(may) == 3
+    first = may.index(True)
+    assert begun(first), "the same job, after its worker died"
+    assert not begun(first, "another")
+    assert begun(may.index(False), when=now + day + timedelta(seconds=1)), "the next day has room"
+
+
 def test_turns(store: Store, now: datetime) -> None:
     """However many jobs one account has waiting, another one's is next; between equals the message decides."""
 

@@ -26,7 +26,7 @@ def test_it_needs_nothing_but_pytest(source: Path) -> None:
     imported = {node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.level == 0}
     imported |= {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
     assert "__future__" in imported
-    assert {str(name).partition(".")[0] for name in imported} <= sys.stdlib_module_names | {"pytest"}
+    assert {str(name).partition(".")[0] for name in imported} <= sys.stdlib_module_names | {"pytest", "_pytest"}
 
 
 @pytest.mark.parametrize(

@@ -199,3 +199,22 @@ def test_a_project_below_the_root_has_its_own_import_roots(tree: Path) -> None:
     variables = base_environment(project)
     assert variables["A"] == "1"
     assert variables["PYTHONPATH"].split(":")[-2:] == ["/workspace/pkgs/a/lib", "/workspace/pkgs/a"]
+
+
+@pytest.mark.parametrize("kind", ["installation", "environment"])
+def test_a_prefix_that_holds_other_things(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home directory, or its `.local`, may be a prefix: documents, data, sources and other libraries stay hidden."""
+    for name in ("bin/python3", "lib/python3.11/os.py", "lib/node/secret.js", "lib/libpython3.11.so.1.0", "share/keys"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    for name in ("src/own.py", "etc/token", "include/own.h", "ssl/private/key.pem", "libexec/own"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    if kind == "environment":
+        (tmp_path / "pyvenv.cfg").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = {str(path.relative_to(tmp_path)) for path in interpreter_files(tmp_path / "bin" / "python3")}
+    assert found - {"pyvenv.cfg"} == {"bin", "lib/python3.11", "lib/libpython3.11.so.1.0"}
+    monkeypatch.setenv("HOME", "/home/other")
+    found = {str(path.relative_to(tmp_path)) for path in interpreter_files(tmp_path / "bin" / "python3")}
+    assert ("src" in found) == (kind == "environment"), "where pip puts editable packages"

@@ -10,7 +10,7 @@ import pytest
 from workers.ports import CompletedRun, Ending, Limits
 from workers.sandbox.report import DecodedReport, cut_error, decode, problem_of
 
-LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, output_kb=64)
+LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, report_kb=64)
 START = {"event": "start", "pytest": "8.0"}
 RUNNING = {"event": "running", "id": "t.py::test_x"}
 
@@ -50,7 +50,7 @@ def broken(name: str) -> dict[str, object]:
         ),
         (ended(152, Ending.CPU_TIME), [START], "the tests used more than 60 s of processor time and were stopped"),
         (ended(137, Ending.MEMORY), [START], "the tests used more than 512 MB of memory and were stopped"),
-        (ended(137, Ending.OUTPUT), [START], "the tests wrote more than 64 KB and were stopped"),
+        (ended(137, Ending.OUTPUT), [START], "the report of the tests grew beyond 64 KB and they were stopped"),
         (ended(137, Ending.KILLED), [START, RUNNING], "the tests were killed during t.py::test_x"),
         (
             ended(1, stderr="/p/python: No module named pytest"),

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from memory.model import EditShape, Failure
 from memory.skills import CONSTANTS, EVERYWHERE, teaches
+from workers.line_matching import LineMatcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +122,13 @@ def _expected(message: str) -> str:
 Option = TypeVar("Option")
 
 
+LONGEST_NAME = 80
+
+
 @lru_cache(maxsize=65536)
 def likeness(one: str, other: str) -> float:
     """How alike two names look, within [0, 1] (Ratcliff and Obershelp's measure)."""
-    return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
+    return difflib.SequenceMatcher(None, one[:LONGEST_NAME].lower(), other[:LONGEST_NAME].lower()).ratio()
 
 
 def fading(options: Iterable[Option], *, first: float = 1.0, step: float = 0.25) -> Iterator[tuple[Option, float]]:
@@ -238,7 +242,7 @@ def shape_of(template: str, before: str, after: str) -> EditShape:
 def shape_between(before: str, after: str) -> EditShape | None:
     """The shape of a model's edit of a module; None where it is in several places or teaches nothing."""
     old, new = before.splitlines(), after.splitlines()
-    changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes = LineMatcher(old, new).get_opcodes()
     changed = [(old[a:b], new[c:d]) for kind, a, b, c, d in changes if kind != "equal"]
     if len(changed) != 1:
         return None

@@ -10,7 +10,6 @@ Fixes that take two edits are sought on top of near misses: building on these is
 
 from __future__ import annotations
 
-import difflib
 import heapq
 import math
 import random
@@ -23,6 +22,7 @@ import libcst as cst
 
 from memory.model import EditShape, Failure, Family
 from memory.skills import composed, name_of
+from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
 from workers.repair.engines.search.edit_context import Edit, Site
@@ -328,7 +328,7 @@ def _moved(first: Candidate, original: str, suspects: Sequence[Suspect]) -> Iter
     here = [s.score for s in suspects if s.path == first.path and s.line == first.line]
     lines: dict[int, int] = {}
     changed: list[int] = []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    for kind, a, b, c, d in LineMatcher(before, after).get_opcodes():
         lines.update({a + i + 1: c + i + 1 for i in range(min(b - a, d - c))} if kind in ("equal", "replace") else {})
         changed += [] if kind == "equal" else range(c + 1, d + 1)
     for suspect in suspects:
