@@ -19,13 +19,10 @@ _NEEDS = {
     "Docker": re.compile(
         r"fetching server API version|Docker daemon|DockerException|docker\.errors|No such file or directory: '(docker|podman)"
     ),
-    "a service": re.compile(
-        r"(?=.*(refused|Can't connect|not connect|No servers|ServerSelectionTimeout|NoBrokersAvailable))"
-        r".*[^\d](5432|3306|6379|27017|5672|9200|11211|9092|1433|4222|8086|4566|2379)\b",
-        re.DOTALL,
-    ),
 }
-"""The last is a connection that is refused at the port where a well-known server listens: databases, queues, caches."""
+_REFUSED = re.compile(r"refused|[Cc]an't connect|not connect|No servers|ServerSelectionTimeout|NoBrokersAvailable")
+_SERVER = re.compile(r"(?<!\d)(5432|3306|6379|27017|5672|9200|11211|9092|1433|4222|8086|4566|2379)\b")
+"""A refused connection means a service where its port is that of a well-known server: a database, a queue, a cache."""
 
 
 def out_of_reach(report: TestReport, project: Project) -> dict[str, str]:
@@ -36,7 +33,8 @@ def out_of_reach(report: TestReport, project: Project) -> dict[str, str]:
 
 def _reason(result: TestResult, report: TestReport, project: Project) -> str:
     text = f"{result.error_type}: {result.message}"
-    if need := next((need for need, pattern in _NEEDS.items() if pattern.search(text)), ""):
+    need = "a service" if _REFUSED.search(text) and _SERVER.search(text) else ""
+    if need := next((each for each, pattern in _NEEDS.items() if pattern.search(text)), need):
         return f"it needs {need}, which the sandbox does not have"
     return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""
 
