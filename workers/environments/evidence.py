@@ -14,7 +14,7 @@ from workers.environments.tree_files import Table, TreeFiles, items, strings, ta
 
 WORKFLOWS = ".github/workflows"
 MOST_WORKFLOWS, MOST_JOBS = 40, 60
-_EXPRESSION = re.compile(r"\$\{\{\s*([\w.-]+)[^}]*\}\}")
+_EXPRESSION = re.compile(r"\$\{\{\s*+([\w.-]++)[^{}]*\}\}")
 _MINOR = re.compile(r"(?<![\d.])3\.(\d{1,2})(?!\d)")
 _OTHER_WORK = re.compile(
     r"lint|doc|release|publish|deploy|wheel|typ(e|ing)|mypy|bench|speed|fuzz|cov|nightly|downstream|mini?mum|win|mac|osx|msys|musl|"

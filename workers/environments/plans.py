@@ -24,10 +24,7 @@ MOST_PLANS = 8
 TOOLS = frozenset(well_known("recipes")["not_installed"])
 """What recipes install to run themselves."""
 
-_TESTS = re.compile(r"tests?|testing|tests?[-_.].*|.*[-_.]tests?|dev|devel|develop|development|ci|all", re.IGNORECASE)
-_TEST_FILES = re.compile(
-    r"(.*[-_.])?(tests?|testing|dev|devel|ci)([-_.].*)?\.(txt|in)|requirements\.(txt|in)", re.IGNORECASE
-)
+_FOR_TESTS = frozenset({"test", "tests", "testing", "dev", "devel", "develop", "development", "ci"})
 _DIRECTORIES = ("", "requirements", "requirements.d", "tests", "test", "ci")
 
 
@@ -53,13 +50,20 @@ def plans_for(tree: Path, changed: Collection[str] = ()) -> tuple[Plan, ...]:
 def _declared_for_tests(files: TreeFiles, known: Declared) -> Recipe:
     """The extras, groups and requirements files that are called as those for tests are."""
     listed = Recipe(files=files, source="what the project declares for its tests", here=known.directory)
-    listed.local[known.directory] = [name for name in known.extras if _TESTS.fullmatch(name)]
-    listed.groups += [name for name in known.groups if _TESTS.fullmatch(name) or name in ("packages", "tests_require")]
+    listed.local[known.directory] = [name for name in known.extras if _is_for_tests(name)]
+    listed.groups += [name for name in known.groups if _is_for_tests(name) or name in ("packages", "tests_require")]
     for place in _DIRECTORIES:
         for name in files.names(posixpath.join(known.directory, place)):
-            if _TEST_FILES.fullmatch(name) or (place.startswith("requirements") and name == "base.txt"):
+            stem, suffix = posixpath.splitext(name)
+            plain = stem == "requirements" or (place.startswith("requirements") and stem == "base")
+            if suffix in (".txt", ".in") and (plain or _is_for_tests(stem)):
                 listed.install(["-r", posixpath.join(place, name)])
     return listed
+
+
+def _is_for_tests(name: str) -> bool:
+    """Whether an extra, a group or a file is called as those are that developers install to test."""
+    return name == "all" or not _FOR_TESTS.isdisjoint(re.split(r"[-_.]", name.lower()))
 
 
 def _completed(listed: Recipe, recipe: Recipe) -> Recipe:

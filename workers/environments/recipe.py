@@ -28,7 +28,6 @@ _HARMFUL = re.compile(
 )
 _VARIABLE = re.compile(r"\$\{?(\w+)\b(?:[:-][^}]*)?\}?|\$[@*]()")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_EXTRAS = re.compile(r"(?P<path>.*?)(?:\[(?P<extras>[^\]]*)\])?")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,8 +152,7 @@ class Recipe:
     def _package(self, text: str, *, local: bool = False) -> None:
         """One thing to install: a directory of the tree, or a requirement."""
         text = text.removeprefix("file:").strip("\"'")
-        found = _EXTRAS.fullmatch(text)
-        path, extras = (found["path"], found["extras"] or "") if found else (text, "")
+        path, _, extras = text.removesuffix("]").partition("[")
         if "://" in text or " @ " in text:
             self.notes.append(f"{text} is left out: only distributions of the package index are installed")
         elif path.endswith((".whl", ".tar.gz")):

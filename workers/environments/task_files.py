@@ -16,6 +16,7 @@ Commands = Iterator[Sequence[str]]
 
 MOST_ENVIRONMENTS, MOST_SCRIPT = 500, 64 << 10
 _TESTS = re.compile(r"(^|[-_.:])(tests?|pytest|unit\w*|py3?|py3\d+|ci|check)([-_.:]|$)", re.IGNORECASE)
+_NAMES = re.compile(r"(?:[^,\s{}]|\{[^{}]*\})+")
 _PYTHON_FACTOR = re.compile(r"py(?:thon)?3?\.?(\d*)")
 _SEPARATORS = frozenset({"&&", ";", "||", "|", "(", ")", ";;"})
 _INSTALLERS = frozenset({"install", "conda_install", "run", "run_always", "run_install"})
@@ -95,9 +96,7 @@ def tox_environments(files: TreeFiles, here: str) -> list[str]:
     """The environments that tox would run, those for tests on a Python that is usual here first."""
     _, core = _tox_tables(files, here)
     listed = core.get("envlist") or core.get("env_list") or ""
-    names = dict.fromkeys(
-        each for part in re.split(r"[,\s]+(?![^{]*\})", listed) for each in _braces(part.strip()) if each
-    )
+    names = dict.fromkeys(each for part in _NAMES.findall(listed) for each in _braces(part) if each)
     return sorted(names, key=_distance)[:MOST_ENVIRONMENTS]
 
 
@@ -201,7 +200,7 @@ def _tox_line(line: str, sections: Mapping[str, Mapping[str, str]], factors: set
     for section, key in re.findall(r"\{\[([^\]{}]+)\]([^{}]+)\}", line):
         line = line.replace(f"{{[{section}]{key}}}", sections.get(section, {}).get(key, ""))
     line = re.sub(r"\{posargs:?([^{}]*)\}|\[\]$", r"\1", line.replace("{toxinidir}/", "").replace("{tox_root}/", ""))
-    line = re.sub(r"\{env:\w+:?([^{}]*)\}", r"\1", re.sub(r"\{(toxinidir|tox_root)\}", ".", line))
+    line = re.sub(r"\{env:\w++:?([^{}]*)\}", r"\1", re.sub(r"\{(toxinidir|tox_root)\}", ".", line))
     return "" if "\n" in line else re.sub(r"\{(?:envbindir|env_bin_dir)\}/", "", line).partition(" #")[0].strip()
 
 
