@@ -63,7 +63,7 @@ class Evidence:
     def relevance(self, before: str, after: str) -> float:
         """How well replacing `before` by `after` fits, within (0, 1]; small edits fit better than large ones.
 
-        The factors are fitted to edits of past fixes and of bugs in benchmarks: see docs/repair.md.
+        The factors are rounded from a fit to bugs of benchmarks: see docs/repair.md.
         """
         old, new = _WORD.findall(before), _WORD.findall(after)
         added, removed = [word for word in new if word not in old], [word for word in old if word not in new]
@@ -83,7 +83,7 @@ that the failing tests do not show."""
 USUAL = 0.8
 """What one word for another is worth by its size: no edit counts more, so that a search knows where to look first."""
 
-_STEP = re.compile(r"\s*[-+]\s*1\b")
+_STEP = re.compile(r"[-+]\s*1\b")
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
@@ -91,7 +91,7 @@ def _is_step(before: str, after: str) -> bool:
     """Whether an edit makes something one more or one less."""
     if before.isdigit() and after.isdigit():
         return abs(int(before) - int(after)) == 1
-    return {before, after} <= _ORDERS or _STEP.sub("", before) == _STEP.sub("", after)
+    return {before, after} <= _ORDERS or _STEP.sub("", before).split() == _STEP.sub("", after).split()
 
 
 def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
