@@ -37,6 +37,7 @@ TINY = {
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "modules": (),
     "startup": ("--runs", "2"),
+    "slow_suite": ("--files", "4", "--budget", "30", "--ways", "1"),
     "agent": ("overhead", "--steps", "6"),
 }
 
@@ -52,6 +53,7 @@ EXPECTED = {
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
     "modules": r"loaded on the host +\d+\n",
     "startup": r"apprentice --help, times python -c pass +\d+\.\d",
+    "slow_suite": r"limit, s +\d.+\n(.|\n)+first candidate after \d+\.\d s",
     "agent": r"a step less its tool +\d+\.\d\d(.|\n)+a step beyond bare HTTP .+-?\d+\.\d\d",
 }
 

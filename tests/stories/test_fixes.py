@@ -81,7 +81,7 @@ def test_issue_with_a_failing_test(town: Town) -> None:
     """A maintainer's issue that brings a failing test becomes a draft pull request with its proof, and an answer."""
     number = town.issue("The last of it cannot be taken", BUG)
     (pull,) = town.fixes()
-    assert (pull.author, pull.draft, pull.title) == (BOT, True, "Is this right for ValueError in pantry/shelf.py?")
+    assert (pull.author, pull.draft, pull.title) == (BOT, True, "Fix ValueError in pantry/shelf.py")
     assert shown(pull.body) == snapshot('''\
 Fixes #1.
 
@@ -132,7 +132,7 @@ Merging teaches me that this kind of edit is wanted here, closing that it is not
 ''')
     (answer,) = town.answers(number)
     assert shown(answer.body) == snapshot("""\
-I opened #2 as a question: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
+I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
 <!-- marker -->\
 """)
     assert "if wanted >= self" not in town.maya.read(REPOSITORY, "pantry/shelf.py", pull.head_ref)
@@ -255,7 +255,7 @@ def test_pull_request(town: Town) -> None:
     (answer,) = town.say(number, "@apprentice fix")
     (pull,) = town.fixes()
     assert shown(answer) == snapshot("""\
-I opened #2 as a question: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
+I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
 <!-- marker -->\
 """)
     assert town.maya.request("GET", f"/repos/{REPOSITORY}/pulls/{pull.number}")["base"]["ref"] == "take"
