@@ -25,6 +25,9 @@ TOOLS = frozenset(well_known("recipes")["not_installed"])
 """What recipes install to run themselves."""
 
 _FOR_TESTS = frozenset({"test", "tests", "testing", "dev", "devel", "develop", "development", "ci"})
+_LISTS = frozenset({"requirements", "requirement", "reqs", "dependencies", "deps"})
+"""Words in the names of files that list requirements: other texts beside the tests are data."""
+
 _DIRECTORIES = ("", "requirements", "requirements.d", "tests", "test", "ci")
 
 
@@ -55,15 +58,20 @@ def _declared_for_tests(files: TreeFiles, known: Declared) -> Recipe:
     for place in _DIRECTORIES:
         for name in files.names(posixpath.join(known.directory, place)):
             stem, suffix = posixpath.splitext(name)
+            listing = place.startswith("requirements") or not _LISTS.isdisjoint(_words(stem))
             plain = stem == "requirements" or (place.startswith("requirements") and stem == "base")
-            if suffix in (".txt", ".in") and (plain or _is_for_tests(stem)):
+            if suffix in (".txt", ".in") and listing and (plain or _is_for_tests(stem)):
                 listed.install(["-r", posixpath.join(place, name)])
     return listed
 
 
 def _is_for_tests(name: str) -> bool:
     """Whether an extra, a group or a file is called as those are that developers install to test."""
-    return name == "all" or not _FOR_TESTS.isdisjoint(re.split(r"[-_.]", name.lower()))
+    return name == "all" or not _FOR_TESTS.isdisjoint(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[-_.]", name.lower())
 
 
 def _completed(listed: Recipe, recipe: Recipe) -> Recipe:

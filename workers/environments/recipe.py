@@ -67,7 +67,7 @@ class Recipe:
     def _do(self, words: list[str]) -> None:
         words = self._unwrapped([_VARIABLE.sub(self._value, each) for each in words])
         match posixpath.basename(words[0]) if words else "", words[1:]:
-            case "cd", [place, *_]:
+            case "cd", [place, *_] if self.files.place(self._at(place)):
                 self.here = self._at(place)
             case (("pip" | "pip3"), ["install", *given]):
                 self.install(given)

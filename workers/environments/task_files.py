@@ -93,11 +93,11 @@ def _task(tasks: Table, name: str, depth: int) -> Commands:
 
 
 def tox_environments(files: TreeFiles, here: str) -> list[str]:
-    """The environments that tox would run, those for tests on a Python that is usual here first."""
-    _, core = _tox_tables(files, here)
+    """The environments that tox would run, those for tests on a Python that is usual here first; `py` where it lists none."""
+    sections, core = _tox_tables(files, here)
     listed = core.get("envlist") or core.get("env_list") or ""
     names = dict.fromkeys(each for part in _NAMES.findall(listed) for each in _braces(part) if each)
-    return sorted(names, key=_distance)[:MOST_ENVIRONMENTS]
+    return sorted(names or (["py"] if "testenv" in sections else []), key=_distance)[:MOST_ENVIRONMENTS]
 
 
 def _distance(name: str) -> int:

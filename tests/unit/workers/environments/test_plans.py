@@ -124,6 +124,10 @@ commands = pytest \\
             },
         ),
         (
+            {"tox.ini": "[testenv]\nchangedir = .tox\ncommands = pytest {env_site_packages_dir}/shop {tox_root}/tests\n", "tests/test_a.py": ""},
+            {"test_command": ("python", "-m", "pytest", "tests"), "directory": "."},
+        ),
+        (
             {"tox.ini": "", "pyproject.toml": PYPROJECT + '[tool.tox]\nenv_list = ["py312"]\n[tool.tox.env_run_base]\ndependency_groups = ["base"]\ncommands = [["pytest", "-k", "a b"]]\n'},
             {"requirements": ("hypothesis", "pytest"), "test_command": ("python", "-m", "pytest", "-k", "a b")},
         ),
@@ -140,7 +144,7 @@ commands = pytest \\
             {"requirements": ("mock", "pytest"), "test_command": ("python", "-m", "pytest", "unit"), "source": "CI: .travis.yml"},
         ),
     ],
-    ids=["tox.ini", "tox in TOML", "nox", "hatch by make", "a script by Travis"],
+    ids=["tox.ini", "tox in a directory of its own", "tox in TOML", "nox", "hatch by make", "a script by Travis"],
 )  # fmt: skip
 def test_tools_are_followed(tmp_path: Path, files: Mapping[str, str], wanted: Mapping[str, object]) -> None:
     """What a tool would install and run, its substitutions made, without running it."""
@@ -254,3 +258,18 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (tree / "requirements").symlink_to(outside)
     (tree / "pyproject.toml").symlink_to(outside / "pyproject.toml")
     assert {line for plan in plans_for(tree) for line in plan.requirements} == {"pytest"}
+
+
+def test_data_beside_the_tests_is_no_list_of_requirements(tmp_path: Path) -> None:
+    """A name that nobody wrote down as a requirement is never looked up: anybody may own it on the index."""
+    files = {
+        "tests/jsonl_test_data.txt": "hijklmnop\n",
+        "tests/test_words.txt": "qrstuv\n",
+        "tests/requirements.txt": "six\n",
+        "dev_requirements.txt": "mock\n",
+        "requirements/test.txt": "attrs\n",
+    }
+    plans = plans_for(written(tmp_path, {"pyproject.toml": PYPROJECT, **files}))
+    asked = {line for plan in plans for line in plan.requirements}
+    assert {"six", "mock", "attrs"} <= asked
+    assert not {"hijklmnop", "qrstuv"} & asked
