@@ -190,7 +190,7 @@ class WorkerSettings(GitHubSettings):
     budget_seconds: float = Field(
         120.0,
         gt=0,
-        description="Time for one repair; its proofs get as much again, at least 60 s and five times the time of the suite.",
+        description="Time for one repair, its proof included: a third at most finds what fails, the last sixth at most is kept for the proof.",
     )
     workers: int = Field(2, ge=1, description="Number of jobs that one `apprentice worker` runs at the same time.")
     lease_seconds: float = Field(
@@ -258,7 +258,9 @@ class WorkerSettings(GitHubSettings):
     model_usd_per_repository_day: float = Field(
         0.0, ge=0, description="US dollars a day (UTC) for one repository; 0 for no limit."
     )
-    model_seconds: float = Field(600.0, gt=0, description="Time for all attempts of a model in one repair.")
+    model_seconds: float = Field(
+        600.0, gt=0, description="Time for all attempts of a model in one repair, their proofs included."
+    )
     model_steps: int = Field(40, ge=1, description="Most replies of the model in one attempt of a repair.")
     model_strategies: tuple[str, ...] = Field(
         MODEL_STRATEGIES, description="The strategies of a repair with a model, as JSON."

@@ -31,7 +31,7 @@ class FirstFound(SearchSession):
         weights: Mapping[str, float] | None = None,
         taste: PreferenceModel | None = None,
         limits: Limits | None = None,
-        proof_seconds: float = math.inf,
+        proven_by: float = math.inf,
         most: int,
     ) -> None:
         super().__init__(
@@ -44,7 +44,7 @@ class FirstFound(SearchSession):
             weights=weights,
             taste=taste,
             limits=limits,
-            proof_seconds=proof_seconds,
+            proven_by=proven_by,
         )
         self._left = most
 

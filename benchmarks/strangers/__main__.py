@@ -43,22 +43,37 @@ SEARCH_BEGINS = "chose:"
 
 class _Proof(msgspec.Struct):
     asked: bool = False
+    confidence: str = ""
+    doubt: str = ""
+    share: float = 1.0
 
 
-class _Document(msgspec.Struct):
+class _Attempt(msgspec.Struct):
+    reflection: str = ""
+
+
+class Document(msgspec.Struct):
     """What `apprentice fix --json` prints; as it is made here, the command ended without it."""
 
     status: str = "ended"
     candidates_tried: int = 0
     error: str = ""
+    advice: str | None = None
+    attempts: list[_Attempt] = []
     patch: str | None = None
     proof: _Proof | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it did not repair, in its own words: its error, or what was tried and what would help; empty where it says neither."""
+        said = [self.error, *(each.reflection for each in self.attempts[-1:]), self.advice or ""]
+        return " ".join(filter(None, said))
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One slip. `seconds` is the time of the whole command, `searching_after` that until its search began, if it did.
 
-    `reason` is the last line that it wrote, or its error; `verdict` is None where nothing was proposed.
+    `reason` is why it did not repair, as its document says; `verdict` is None where nothing was proposed.
     """
 
     repository: str
@@ -70,12 +85,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     patch: str = ""
     asked: bool = False
+    confidence: str = ""
+    doubt: str = ""
+    share: float = 1.0
     verdict: Verdict | None = None
 
     @property
     def silent(self) -> bool:
-        """Whether it ended without a candidate and without a reason."""
-        return not self.patch and not self.candidates and not self.reason
+        """Whether it ended without a patch and without a reason; that nothing fails is none, as something does."""
+        return not self.patch and not self.reason
 
 
 def repaired(slip: Slip, given: argparse.Namespace) -> Result:
@@ -126,7 +144,7 @@ def _fixed(slip: Slip, checkout: Path, project: Project, given: argparse.Namespa
     seconds = time.perf_counter() - begun
     watchdog.cancel()
     reading.join()
-    said = msgspec.json.decode(output, type=_Document) if output.strip() else _Document()
+    said = msgspec.json.decode(output, type=Document) if output.strip() else Document()
     return Result(
         repository=slip.repository,
         commit=commit(),
@@ -134,28 +152,26 @@ def _fixed(slip: Slip, checkout: Path, project: Project, given: argparse.Namespa
         seconds=round(seconds, 1),
         searching_after=next((round(at, 1) for at, line in lines if line.startswith(SEARCH_BEGINS)), None),
         candidates=said.candidates_tried,
-        reason=said.error or (lines[-1][1].strip() if lines else ""),
+        reason=said.reason,
         patch=said.patch or "",
-        asked=said.proof is not None and said.proof.asked,
+        **(msgspec.structs.asdict(said.proof) if said.proof else {}),
     )
 
 
 def summary(results: Sequence[Result], budget: float) -> None:
     """Print the table, and a line for each slip that was not repaired, or not rightly."""
     fixed = [each for each in results if each.status == "fixed"]
-    right = [each for each in fixed if each.verdict and each.verdict.right]
-    plain = [each for each in fixed if not each.asked]
+    proposed = [each for each in results if each.patch]
+    right = [each for each in proposed if each.verdict and each.verdict.right]
     searching = [each.searching_after for each in results if each.searching_after is not None]
     show(
         "slips in strangers' repositories",
         [
-            ("repaired", share(len(fixed), len(results))),
+            ("called fixed", share(len(fixed), len(results))),
+            ("right of those called fixed", share(len([each for each in fixed if each in right]), len(fixed))),
+            ("proposed, those undecided included", share(len(proposed), len(results))),
+            ("right of those proposed", share(len(right), len(proposed))),
             ("right by the original", share(len(right), len(results))),
-            ("right of those proposed", share(len(right), len(fixed))),
-            (
-                "right of those proposed without a question",
-                share(len([each for each in plain if each in right]), len(plain)),
-            ),
             ("over the budget", share(sum(each.seconds > TOLERATED * budget for each in results), len(results))),
             ("silent", share(sum(each.silent for each in results), len(results))),
             ("candidates", f"{statistics.median(each.candidates for each in results):g} (median)"),

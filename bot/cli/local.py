@@ -22,14 +22,17 @@ def fix(
     path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
     test_command: Annotated[str | None, typer.Option(help="How to run the tests. Default: python -m pytest")] = None,
     python: Python = None,
-    budget: Annotated[float | None, typer.Option(min=1.0, help="Seconds to spend at most.")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Seconds to spend at most, proofs included: a third of them to find what fails."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random choice.")] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the proven patch into PATH.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Repair what fails in a project, with proof. PATH is not changed unless --apply is given.
 
-    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes.
+    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes, or the time was too short for the proof.
     """
     from bot import local
     from bot.cli import local_output

@@ -63,7 +63,7 @@ def reviewed_json(result: LocalReview) -> Json:
 
 def _proof(proof: Proof) -> Json:
     challenged = ("perturbed", "canaries", "plain", "unusual")
-    judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share")
+    judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share", "cut")
     counts = ("passed", "failed", "skipped", "collected")
     suite = _fields(proof.suite, *counts)
     rest = None if proof.rest is None else {**_fields(proof.rest, *counts), "unrun": proof.unrun}
@@ -129,8 +129,7 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     proven = result.proven
     if proven is None or proven.proof is None:
         out.print(f"[bold]not fixed[/] in {_seconds(result)}, {result.candidates} candidates tried")
-        reasons = [attempt.reflection for attempt in result.attempts if not result.candidates]
-        for line in filter(None, (*reasons[-1:], result.advice)):
+        for line in (*(attempt.reflection for attempt in result.attempts[-1:]), result.advice):
             out.print(line, markup=False, highlight=False)
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))
@@ -139,6 +138,8 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     where = "applied" if applied else "not applied; run again with --apply"
     if result.status is RepairStatus.UNDECIDED:
         where = "not applied; add a test of what is meant and run again, or apply it yourself"
+    if proven.proof.cut:
+        where = "not applied; give more time (--budget), so that the whole suite can run with it"
     if proven.proof.unusual:
         out.print(f"it uses what a repair has no use for: {', '.join(proven.proof.unusual)}", markup=False)
         where = "not applied; read it closely before you apply it"
@@ -147,7 +148,7 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
 
 
 def _seconds(result: Repaired) -> str:
-    """The time, with the part for proofs, which the budget does not include."""
+    """The time, with the part for proofs."""
     return f"{result.seconds:.1f} s" + (f", {result.proof_seconds:.1f} s of it proofs" if result.proof_seconds else "")
 
 

@@ -76,6 +76,10 @@ MAJORITY = 0.55
 second one was wrong."""
 
 
+SETTLED = 0.6
+"""The share from which on a disputed change is called a fix: of those above it 7 of 8 were right on HumanEvalFix, below it 6 of 12."""
+
+
 class Confidence(StrEnum):
     """What other changes that pass the same tests show about a proven one.
 
@@ -128,7 +132,8 @@ class Proof:
     `perturbed` counts the failing functions that fail, as they must, where they expect something else; `canaries` says that
     each run reported rightly on two added tests; `plain` counts failing tests that pass without pytest too; `unusual` names
     what the change uses or does that has no place in a repair. Where the test command names a part of the tests, `rest` is
-    a run of all with the change in place, and `unrun` says why some of these did not run.
+    a run of all with the change in place. `unrun` says why some tests did not run with it, `cut` that these are some of
+    the suite's own, for which there was no time.
     """
 
     failed_before: tuple[str, ...]
@@ -150,6 +155,7 @@ class Proof:
     unusual: tuple[str, ...] = ()
     rest: SuiteCount | None = None
     unrun: str = ""
+    cut: bool = False
 
     @property
     def asked(self) -> bool:
@@ -159,9 +165,10 @@ class Proof:
 
     @property
     def contested(self) -> bool:
-        """Whether the change is not called a fix: others that pass the same tests behave otherwise, or might."""
+        """Whether the change is not called a fix: much of the weight is with others that behave otherwise, or might, or the
+        time was too short for its proof."""
         uncompared = self.confidence is Confidence.UNCOMPARED and self.plausible > 1
-        return self.confidence is Confidence.DISPUTED or uncompared
+        return (self.confidence is Confidence.DISPUTED and self.share < SETTLED) or uncompared or self.cut
 
     @property
     def undecided(self) -> bool:

@@ -227,7 +227,7 @@ def test_a_run_of_the_tests_has_the_limits_of_the_settings(home: Path, tmp_path:
     root = written(tmp_path / "greedy", greedy)
     assert apprentice(home, "fix", root, "--json").document()["status"] == "nothing_failing"
     limits = {"APPRENTICE_SANDBOX_MEMORY_MB": "256", "APPRENTICE_SANDBOX_WALL_SECONDS": "60"}
-    limited = apprentice(home, "fix", root, "--json", "--budget", "1", **limits)
+    limited = apprentice(home, "fix", root, "--json", "--budget", "30", **limits)
     assert limited.document()["failure"]["error_type"] == "MemoryError"
 
 

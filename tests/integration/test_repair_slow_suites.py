@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import textwrap
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memory.model import Proof
+from benchmarks.repair.attempt import remembering
+from memory.model import Proof, Task, TaskKind
+from memory.retrieval.embeddings import HashedWords
 from workers.errors import CannotRun
-from workers.ports import Limits
+from workers.ports import CompletedRun, Limits, Workload
 from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate, shape_of
+from workers.repair.episode import repair
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import ScreeningTests, reproduce
+from workers.repair.result import RepairStatus
 from workers.repair.running.runner_pool import open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
@@ -42,7 +48,7 @@ def proven(project: Project, source: str, *, seconds: float = 60.0) -> Proof | U
     before = reproduce(Bubblewrap(), project, limits=LIMITS)
     failure = failure_of(before.failing_report)
     assert failure is not None
-    prover = Prover(Bubblewrap(), project, before, failure, LIMITS, templates=True, seconds=seconds)
+    prover = Prover(Bubblewrap(), project, before, failure, LIMITS, templates=True, deadline=time.monotonic() + seconds)
     return prover.prove({"sums.py": source.encode()})
 
 
@@ -137,11 +143,50 @@ def test_a_proof_runs_the_tests_that_the_command_leaves_out(tmp_path: Path) -> N
     assert wrong.reason == "test_b.py::test_half passed before and no longer does"
 
 
-def test_proofs_have_an_allowance(tmp_path: Path) -> None:
+def test_proofs_end_with_the_budget(tmp_path: Path) -> None:
     """When it is used up, that is the reason."""
     refused = proven(project_of(tmp_path, PART), RIGHT, seconds=0.0)
     assert isinstance(refused, Unproven)
-    assert refused.reason == "the 0 s for proofs are used up; a larger budget gives more"
+    assert refused.reason == "the time was used up before it could be proven"
+
+
+WAITING = "".join(f"def test_{n}():\n    time.sleep(2)\n\n" for n in range(9))
+
+
+@pytest.mark.extended
+def test_a_right_patch_is_not_refused_for_lack_of_time(tmp_path: Path) -> None:
+    """Where the whole suite cannot run with it, it is shown with what ran, and not called a fix; a wrong one is refused."""
+    broken = "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
+    files = {"test_a.py": FAILING, "test_b.py": broken, "test_c.py": f"import time\n\n{WAITING}"}
+    cut = proven(project_of(tmp_path, files), RIGHT, seconds=12.0)
+    assert isinstance(cut, Proof)
+    assert cut.cut
+    assert cut.contested
+    assert cut.suite.collected < cut.before.collected == 11
+    assert "stopped" in cut.unrun
+    assert isinstance(proven(project_of(tmp_path, files), WRONG, seconds=12.0), Unproven)
+
+
+def test_a_whole_repair_keeps_its_budget(tmp_path: Path) -> None:
+    """No run of its tests may take longer than the budget, whatever the limits of one run are."""
+    given: list[float] = []
+
+    class Watched(Bubblewrap):
+        def run(self, workload: Workload) -> CompletedRun:
+            given.append(workload.limits.wall_seconds)
+            return super().run(workload)
+
+    context = remembering(tmp_path / "home", 90.0, 1, HashedWords())
+    project = project_of(tmp_path / "project", {"test_a.py": FAILING})
+    task = Task(id="t", kind=TaskKind.REPAIR, repository="o/r", sha="s", number=0, created_at=context.clock())
+    context.store.tasks.add(task)
+    try:
+        deps = replace(context.repair_deps(), sandbox=Watched(), limits=Limits(wall_seconds=900, cpu_seconds=900))
+        assert repair(task, project, deps).status is RepairStatus.FIXED
+    finally:
+        context.store.close()
+    assert len(given) > 3
+    assert max(given) <= 90.0
 
 
 def test_programs_that_tests_start_are_traced(tmp_path: Path) -> None:

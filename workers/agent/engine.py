@@ -29,7 +29,7 @@ from workers.ports import Image
 from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, RetryChoice
 from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
-from workers.repair.judging.prove import PatchEvaluation, Prover
+from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
 from workers.repair.result import AttemptResult
 
 LONGEST_WORDS = 900
@@ -62,7 +62,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmOptions:
-    """What a repair with a model needs. `seconds` is the time for all attempts with it, `steps` the replies of one.
+    """What a repair with a model needs. `seconds` is the time for all attempts with it and their proofs, `steps` the replies of one.
 
     `strategies` are those to choose from, the search among them as EMBEDDED; `guidance` and `images` come from the user.
     """
@@ -94,6 +94,7 @@ class LlmEngine:
         self._memory = MemoryContext(case, deps, previous)
         self._checkout = Checkout(case.project.tree)
         self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure, deps.limits)
+        self._reserved = reserved(options.seconds, case.reproduction)
         self._assignment = _assignment(options, case, self._checkout)
         self._last: tuple[Run, RetryChoice] | None = None
 
@@ -124,6 +125,7 @@ class LlmEngine:
         strategy, checkout, retry = STRATEGIES[decision.chosen], self._checkout, self._memory.retry()
         checkout.clear(most_files=strategy.most_files)
         began = time.monotonic()
+        self._prover.allowance.deadline = began + self._seconds
         run = self._run(strategy, self._memory.given(retry.mode))
         self._deps.progress(f"{strategy.name}: {run.end}; proving what it edited")
         evaluation = self._prover.evaluate(checkout.edits)
@@ -168,7 +170,7 @@ class LlmEngine:
             tools=Toolset(tools),
             conversation=ModelConversation(opening(system, self._assignment, remembered), purpose="repair"),
             steps=options.steps,
-            deadline=time.monotonic() + self._seconds,
+            deadline=self._prover.allowance.deadline - self._reserved,
             progress=self._deps.progress,
             state=checkout.diff,
         ).run()

@@ -270,12 +270,9 @@ def _some(tests: Sequence[str]) -> str:
 
 
 def other_tests(proof: Proof) -> str:
-    """What tests that the test command leaves out say of a change; empty where it leaves out none."""
-    if proof.rest is None:
-        return ""
-    ran = (
-        f"; all tests: {proof.rest.passed} passed, {proof.rest.failed} failed as before" if proof.rest.collected else ""
-    )
+    """What tests that the test command leaves out say of a change, and why some did not run; empty where all did."""
+    rest = proof.rest
+    ran = f"; all tests: {rest.passed} passed, {rest.failed} failed as before" if rest and rest.collected else ""
     return f"{ran}; not all of the tests ran: {proof.unrun}" if proof.unrun else ran
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from memory.model import EMBEDDED, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
@@ -26,16 +27,20 @@ from workers.repair.result import (
     components,
     experience_of,
 )
+from workers.repair.time_allowance import TimedSandbox
 from workers.sandbox.run_tests import Project
 
 NEIGHBOURS = 5
 
-REPRODUCTION_SHARE = 0.5
-"""The share of the budget that finding what fails may take."""
+REPRODUCTION_SHARE = 1 / 3
+"""The share of the budget that finding what fails may take. At least half is left to the search, see judging.prove.reserved."""
 
 
 class EngineOptions(Protocol):
-    """Settings of an engine beside the search, with which one is opened for a case."""
+    """Settings of an engine beside the search, with which one is opened for a case; `seconds` are added to the budget for it."""
+
+    @property
+    def seconds(self) -> float: ...
 
     def open(self, case: Case, deps: RepairDeps, previous: PreviousAttempts) -> Engine:
         """The engine for one repair."""
@@ -46,13 +51,16 @@ def repair(
 ) -> Repaired:
     """Repair the primary failure of a project within the budget, by search alone unless `llm` opens another engine.
 
-    Tests that are `named` as failing are run first. Half of the budget at most finds what fails; proofs have their own time.
+    Tests that are `named` as failing are run first. A third of the budget at most finds what fails; the last seconds of it
+    are kept for a proof.
 
     Raises CannotRun or BadInput when the tests cannot run. A model that cannot be used, or whose budget is spent, fails
     nothing: the result holds what was tried before that.
     """
     started = time.monotonic()
     deps.experiences.warm()
+    deadline = started + deps.budget_seconds + (llm.seconds if llm else 0.0)
+    deps = replace(deps, sandbox=TimedSandbox(sandbox=deps.sandbox, deadline=deadline))
     deps.progress("reproducing: running the tests that failed last, or the test suite")
     seconds = REPRODUCTION_SHARE * deps.budget_seconds
     reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named)
@@ -175,14 +183,19 @@ class _Loop:
             self._learn(engine, decision, attempt, result)
         return attempt
 
-    def advice(self, candidates: int, seconds: float) -> str:
-        """Where the time went, `seconds` without proofs, and what would help."""
-        budget, reproduction = self._deps.budget_seconds, self._case.reproduction
-        name = f"name one failing test (--test-command 'python -m pytest {self._case.failure.failing_tests[0]}') or "
-        return (
-            f"{candidates} candidates tried in {seconds:.0f} s of {budget:.0f} s, {reproduction.seconds:.0f} s of it to find "
-            f"what fails. To get further, {name if reproduction.whole else ''}give more time (--budget {3 * budget:.0f})"
+    def advice(self, attempts: Sequence[Attempt], seconds: float) -> str:
+        """How `seconds` were used, and what would help."""
+        budget, reproduction, proving = self._deps.budget_seconds, self._case.reproduction, self.proof_seconds
+        tried = sum(attempt.candidates + attempt.rivals for attempt in attempts)
+        searching = max(seconds - reproduction.seconds - proving, 0.1)
+        used = (
+            f"{tried} candidates in {searching:.0f} s ({tried / searching:.1f} a second), after {reproduction.seconds:.0f} s "
+            f"to find what fails; {proving:.0f} s were for proofs."
         )
+        if attempts and attempts[-1].outcome is AttemptOutcome.NOTHING_PLAUSIBLE:
+            return f"{used} No edit is left to try, so more time does not help."
+        name = f"name one failing test (--test-command 'python -m pytest {self._case.failure.failing_tests[0]}') or "
+        return f"{used} To get further, {name if reproduction.whole else ''}give more time (--budget {3 * budget:.0f})."
 
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
         self._deps.learner.conclude(decision, components(self._case.failure, result))
@@ -199,12 +212,7 @@ def _result(
     attempts: tuple[Attempt, ...] = (),
     loop: _Loop | None = None,
 ) -> Repaired:
-    candidates = sum(attempt.candidates for attempt in attempts)
-    seconds, proving = time.monotonic() - started, loop.proof_seconds if loop else 0.0
-    advice = ""
-    if loop and status is RepairStatus.NOT_FIXED:
-        short = not attempts or attempts[-1].outcome is AttemptOutcome.OUT_OF_BUDGET
-        advice = loop.advice(candidates, seconds - proving) if short else ""
+    seconds = time.monotonic() - started
     return Repaired(
         status=status,
         failure=failure,
@@ -212,10 +220,10 @@ def _result(
         tests=len(reproduction.report.results) - len(reproduction.set_aside),
         flaky=reproduction.flaky,
         set_aside=tuple(f"{test}: {why}" for test, why in reproduction.set_aside.items()),
-        candidates=candidates,
+        candidates=sum(attempt.candidates for attempt in attempts),
         test_runs=reproduction.test_runs + (loop.test_runs if loop else 0),
         seconds=seconds,
-        proof_seconds=proving,
-        advice=advice,
+        proof_seconds=loop.proof_seconds if loop else 0.0,
+        advice=loop.advice(attempts, seconds) if loop and status is RepairStatus.NOT_FIXED else "",
         first=loop.first if loop else None,
     )

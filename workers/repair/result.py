@@ -82,7 +82,7 @@ class AttemptResult:
 class Repaired:
     """The result of a repair. `tests` is how many ran at first, `flaky` those set aside because they failed only once.
 
-    `proof_seconds` is the part of `seconds` for proofs, which the budget does not include; `advice` says what would
+    `proof_seconds` is the part of `seconds` for proofs; `advice` says what would
     help where nothing was found, `set_aside` names failures that nothing here can repair, each with the reason.
     """
 
@@ -207,10 +207,6 @@ class Clock:
     def left(self) -> float:
         """Seconds until then; below 0 afterwards."""
         return self._deadline - time.monotonic()
-
-    def put_off(self, seconds: float) -> None:
-        """Ring so much later."""
-        self._deadline += seconds
 
     def share(self, part: float, most: float) -> Clock:
         """A clock for a part of the time that is left, `most` seconds at most."""

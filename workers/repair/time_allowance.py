@@ -1,24 +1,29 @@
-"""How long runs of tests may take together."""
+"""How long runs of tests may take together, and how long a whole repair."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from workers.ports import Limits
+from workers.ports import CompletedRun, Limits, Sandbox, SandboxSession, Workload
 
 LEAST_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""
 
 
 class TimeAllowance:
-    """`seconds` of wall time for runs of tests, each within `limits`. Time counts while `used` is open."""
+    """`seconds` of wall time for runs of tests, each within `limits`. Time counts while `used` is open.
 
-    def __init__(self, limits: Limits, seconds: float) -> None:
+    Nothing is left of it after `deadline`, a point of time.monotonic().
+    """
+
+    def __init__(self, limits: Limits, seconds: float = math.inf, deadline: float = math.inf) -> None:
         self._limits = limits
         self.seconds = seconds
+        self.deadline = deadline
         self._spent = 0.0
         self._since: float | None = None
 
@@ -41,9 +46,50 @@ class TimeAllowance:
 
     def left(self) -> float:
         """Seconds that are not."""
-        return self.seconds - self.elapsed()
+        return min(self.seconds - self.elapsed(), self.deadline - time.monotonic())
 
     def limits(self, most: float = float("inf")) -> Limits:
         """The limits of a run that begins now and may take `most` seconds."""
         wall = max(LEAST_RUN_SECONDS, min(most, self.left()))
         return replace(self._limits, wall_seconds=min(self._limits.wall_seconds, wall))
+
+
+LAST_SECONDS = 1.0
+"""What a run gets that begins when the time is up."""
+
+
+def until(deadline: float) -> float:
+    """The seconds that a run may take until a point of time.monotonic()."""
+    return max(LAST_SECONDS, deadline - time.monotonic())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedSandbox:
+    """A sandbox in which no run and no answer takes longer than until `deadline`, a point of time.monotonic()."""
+
+    sandbox: Sandbox
+    deadline: float
+
+    def run(self, workload: Workload) -> CompletedRun:
+        """Run to the end, to a limit, or until the deadline."""
+        limits = workload.limits
+        wall = min(limits.wall_seconds, until(self.deadline))
+        return self.sandbox.run(replace(workload, limits=replace(limits, wall_seconds=wall)))
+
+    @contextmanager
+    def session(self, workload: Workload) -> Iterator[SandboxSession]:
+        """Start a process that answers requests until the deadline."""
+        with self.sandbox.session(workload) as session:
+            yield _TimedSession(session=session, deadline=self.deadline)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TimedSession:
+    session: SandboxSession
+    deadline: float
+
+    def send(self, line: bytes) -> None:
+        self.session.send(line)
+
+    def receive(self, timeout: float) -> bytes:
+        return self.session.receive(min(timeout, until(self.deadline)))

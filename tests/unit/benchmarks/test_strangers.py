@@ -4,9 +4,10 @@ import hashlib
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from benchmarks.strangers.__main__ import HERE, Result
+from benchmarks.strangers.__main__ import HERE, Document, Result
 from benchmarks.strangers.judging import Verdict, judged
 from benchmarks.strangers.slips import Edit, Slip, WrongOriginal, slips
 from workers.sandbox.run_tests import Project, discover
@@ -90,10 +91,20 @@ def test_patch_is_judged_by_tests_and_by_calls(project: Project, line: str, lost
     assert verdict.right is not differs
 
 
-def test_silence_is_no_candidate_and_no_reason() -> None:
-    """A reason, or a candidate, is an answer."""
+@pytest.mark.parametrize(
+    ("document", "silent"),
+    [
+        ({"status": "not_fixed", "candidates_tried": 9}, True),
+        ({"status": "nothing_failing"}, True),
+        ({"status": "cannot_run", "error": "pytest is missing"}, False),
+        ({"status": "not_fixed", "attempts": [{"reflection": "time ran out after 9 candidates"}]}, False),
+    ],
+)
+def test_silence_is_an_end_without_a_patch_and_without_a_reason(document: dict[str, object], silent: bool) -> None:
+    """Candidates alone are no answer, nor that nothing fails where something does; an error and a last reflection are."""
+    reason = msgspec.convert(document, Document).reason
     result = Result(
-        repository="a/b", commit="", status="not_fixed", seconds=1.0, searching_after=None, candidates=0, reason=""
+        repository="a/b", commit="", status="", seconds=1.0, searching_after=None, candidates=9, reason=reason
     )
-    assert result.silent
-    assert not Result(**{**{name: getattr(result, name) for name in result.__struct_fields__}, "reason": "why"}).silent
+    assert result.silent is silent
+    assert not msgspec.structs.replace(result, patch="+").silent

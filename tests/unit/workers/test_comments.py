@@ -41,6 +41,7 @@ DISPUTED = replace(
     plausible=5,
     alike=3,
     clusters=2,
+    share=0.5,
     telling=DistinguishingCall(
         call="total([`@all`])", this="0", other="None", patch="--- a/a.py\n+++ b/a.py\n+other\n"
     ),
@@ -104,14 +105,19 @@ UNCOMPARED = replace(
     ("proof", "status"),
     [
         (DISPUTED, RepairStatus.UNDECIDED),
-        (replace(DISPUTED, share=0.9), RepairStatus.UNDECIDED),
+        (replace(DISPUTED, share=0.59), RepairStatus.UNDECIDED),
+        (replace(DISPUTED, share=0.6), RepairStatus.FIXED),
+        (replace(PROOF, cut=True), RepairStatus.UNDECIDED),
         (UNCOMPARED, RepairStatus.UNDECIDED),
         (replace(DISPUTED, confidence=Confidence.AGREED), RepairStatus.FIXED),
         (PROOF, RepairStatus.FIXED),
     ],
 )
 def test_what_is_disputed_or_not_compared_is_not_called_fixed(proof: Proof, status: RepairStatus) -> None:
-    """Not even with most of the weight; where nobody looked for others, as with a model, the proof alone counts."""
+    """Unless a clear majority of the weight is with it; where nobody looked for others, as with a model, the proof alone counts.
+
+    A proof that time cut short is none.
+    """
     assert status_of([attempt(proof)]) is status
 
 

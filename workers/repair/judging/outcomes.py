@@ -24,6 +24,11 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
     return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
 
 
+def includes(test: str, ids: Sequence[str]) -> bool:
+    """Whether any of `ids` is this test or under it."""
+    return any(each == test or each.startswith((f"{test}::", f"{test}[")) for each in ids)
+
+
 def named(tests: Sequence[str]) -> str:
     """The first few tests, and how many more there are."""
     rest = len(tests) - SHOWN

@@ -29,11 +29,13 @@ from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, run_plainly, run_tests, whole_suite
 
-LEAST_PROOF_SECONDS, TIMES_SUITE = 60.0, 5.0
-"""The least that the proofs of one repair may take together, in seconds and by the time of the suite; see `allowed`."""
+PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
+"""What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""
 
 REPEATS = 2
 """So often the whole suite runs with a patch."""
+
+TIME_IS_UP = "the time was used up before it could be proven"
 
 SECRET = random.SystemRandom()
 """Where the values come from that no process inside can guess."""
@@ -42,9 +44,15 @@ MOST_ALONE, MOST_PLAIN = 100, 50
 """Failing tests that are run alone, with their twins, and without pytest too."""
 
 
-def allowed(budget_seconds: float) -> float:
-    """The seconds that the proofs of a repair may take beside its budget: as much again."""
-    return max(LEAST_PROOF_SECONDS, budget_seconds)
+def reserved(budget_seconds: float, reproduction: Reproduction) -> float:
+    """The last seconds of a budget, in which nothing is looked for any more. A proof that begins sooner may take all that is left."""
+    suite = TIMES_SUITE * seconds_of(reproduction.report) + STARTING_SECONDS
+    return min(PROOF_SHARE * budget_seconds, suite if reproduction.whole else math.inf)
+
+
+def seconds_of(report: TestReport) -> float:
+    """The time of the tests of a run, one after another."""
+    return sum(result.seconds for result in report.results)
 
 
 def _split(test: str) -> tuple[str, tuple[str]]:
@@ -80,10 +88,11 @@ class PatchEvaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WholeRun:
-    """A run of the whole suite, less its canaries; `canaries` says that it reported them rightly."""
+    """A run of the whole suite, less its canaries; `canaries` says that it reported them rightly, `cut` that time ended it."""
 
     report: TestReport
     canaries: bool
+    cut: bool
 
 
 class Prover:
@@ -101,15 +110,15 @@ class Prover:
         limits: Limits | None = None,
         *,
         templates: bool = False,
-        seconds: float = math.inf,
+        deadline: float = math.inf,
     ) -> None:
-        """All proofs together may take `seconds`."""
+        """No proof lasts past `deadline`, a point of time.monotonic()."""
         self._sandbox = sandbox
         self._project = project
         self._reproduction = reproduction
         self._templates = templates
         self._limits = limits or Limits()
-        self.allowance = TimeAllowance(self._limits, seconds)
+        self.allowance = TimeAllowance(self._limits, deadline=deadline)
         self._suite = UnpatchedSuite(lambda: self._bounded((), {}), reproduction.report if reproduction.whole else None)
         self._all = whole_suite(project)
         self._rest = UnpatchedSuite(lambda: self._bounded((), {}, self._all), None)
@@ -143,11 +152,7 @@ class Prover:
 
     def _prove(self, overlay: Mapping[str, bytes], seed: int) -> Proof | Unproven:
         if self.allowance.left() <= 0:
-            return Unproven(
-                reason=f"the {self.allowance.seconds:.0f} s for proofs are used up; a larger budget gives more"
-            )
-        suite_seconds = sum(result.seconds for result in self._suite.first.results)
-        self.allowance.seconds = max(self.allowance.seconds, TIMES_SUITE * suite_seconds)
+            return Unproven(reason=TIME_IS_UP)
         for path in overlay:
             if refused := self._refusal(path):
                 return Unproven(reason=f"{path} {refused}")
@@ -166,7 +171,7 @@ class Prover:
         if isinstance(rest, Unproven):
             return rest
         proof = self._proof(overlay, runs, perturbed, self._plainly(overlay, runs[-1].report))
-        return proof if rest is None else replace(proof, rest=rest.count(), unrun=rest.trouble)
+        return proof if rest is None else replace(proof, rest=rest.count(), unrun=proof.unrun or rest.trouble)
 
     def _rest_with(self, overlay: Mapping[str, bytes]) -> TestReport | Unproven | None:
         """A run of all tests where the test command names some; its trouble says what was not run. None where it names none."""
@@ -174,7 +179,7 @@ class Prover:
             return None
         none = TestReport(results=(), started=False, complete=False)
         if self.allowance.left() <= 0:
-            return replace(none, trouble=f"the {self.allowance.seconds:.0f} s for proofs are used up")
+            return replace(none, trouble=TIME_IS_UP)
         if not self._rest.first.results:
             return self._rest.first
         after = self._bounded((), overlay, self._all)
@@ -211,13 +216,15 @@ class Prover:
     def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
         """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""
         added = self._canaries()
+        short = self.allowance.limits().wall_seconds < TIMES_SUITE * seconds_of(self._suite.first)
         report = self._bounded((), {**overlay, **({added.path: added.text.encode()} if added else {})})
         after = added.without(report) if added else report
-        objection = self._suite.objection_to(after, self.failing)
+        cut = short and bool(report.trouble)
+        objection = (self._suite.objection_to_part if cut else self._suite.objection_to)(after, self.failing)
         reported = added is not None and added.are_right_in(report)
-        if objection is None and added and not reported and self._reports_canaries:
+        if objection is None and added and not (reported or cut) and self._reports_canaries:
             return Unproven(reason="its run does not report rightly on tests that were added to check the report")
-        return objection or _WholeRun(report=after, canaries=reported)
+        return objection or _WholeRun(report=after, canaries=reported, cut=cut)
 
     @cached_property
     def _reports_canaries(self) -> bool:
@@ -271,13 +278,19 @@ class Prover:
             command=" ".join(self._project.test_command),
             perturbed=perturbed,
             canaries=all(run.canaries for run in runs),
+            cut=any(run.cut for run in runs),
+            unrun=next((run.report.trouble for run in runs if run.cut), ""),
             plain=sum(plain.values()),
             unusual=(
                 *self._unusual(overlay),
                 *_newly_loaded(before, [run.report for run in runs]),
                 *(self._unchallenged(perturbed, runs) if not self._templates else ()),
+                *{
+                    f"a run that did not end: {run.report.trouble}": None
+                    for run in runs
+                    if run.report.trouble and not run.cut
+                },
                 *(f"the tests of {test} are skipped" for test in _with_skips(self.failing, after)),
-                *{f"a run that did not end: {run.report.trouble}": None for run in runs if run.report.trouble},
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from workers.repair.first_run import function_of, without
-from workers.repair.judging.outcomes import named, still_failing
+from workers.repair.judging.outcomes import includes, named, still_failing
 from workers.sandbox.report import TestOutcome, TestReport
 
 
@@ -57,6 +57,13 @@ class UnpatchedSuite:
     def second(self) -> TestReport:
         """The same once more."""
         return self._run()
+
+    def objection_to_part(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
+        """What a run with a patch says against it that had too little time: only the tests that it came to are compared."""
+        running = [result.id for result in after.results if result.message == after.trouble]
+        after, before = without(after, running), replace(self.first, complete=False)
+        ran = tuple(result.id for result in after.results)
+        return objection_to(after, before=before, failing=[test for test in failing if includes(test, ran)])
 
     def objection_to(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
         """What a run with a patch says against it, less what two runs without one do not agree on."""

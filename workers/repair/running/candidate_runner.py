@@ -125,13 +125,16 @@ SPOILT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """A verdict and how it came about. `slow` says that this level's time did not suffice, `together` that a fork was shared."""
+    """A verdict and how it came about. `slow` says that this level's time did not suffice, `together` that a fork was shared,
+    `late` that it was not tried, as the time was used up.
+    """
 
     verdict: ScreenVerdict
     slow: bool = False
     ran: bool = True
     swapped: bool = False
     together: bool = False
+    late: bool = False
 
 
 class CandidateRunner:
@@ -184,6 +187,8 @@ class CandidateRunner:
 
     def screen(self, step: ScheduledCandidate) -> Screened:
         """Try one candidate with the time of its level."""
+        if time.monotonic() > self.deadline:
+            return Screened(verdict=implausible(step.candidate, TIMEOUT, TOO_LONG), ran=False, late=True)
         if self._server is None or self._baseline is None or self._is_early(step):
             return Screened(verdict=self._screen_apart(step.candidate))
         try:

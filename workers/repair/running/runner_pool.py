@@ -80,14 +80,15 @@ class RunnerPool:
     def verdicts(self, candidates: Iterable[Candidate], *, deadline: Callable[[], bool]) -> Iterator[ScreenVerdict]:
         """Screen candidates as they are read from their source, until it is empty or `deadline()` is true.
 
-        In order, but those that computed too long come again later with more time; each gets one verdict.
+        In order, but those that computed too long come again later with more time; each gets one verdict, but for those
+        whose turn comes after the pool's deadline.
         """
         schedule = TimeoutSchedule(candidates)
         for scheduled, screened in self._screened(schedule, deadline):
             self.test_runs += screened.ran
             self.swapped += screened.swapped
             self.together += screened.together
-            if not (screened.slow and schedule.retry_later(scheduled)):
+            if not screened.late and not (screened.slow and schedule.retry_later(scheduled)):
                 yield screened.verdict
         for candidate in schedule.left():
             yield implausible(candidate, TIMEOUT, "its tests had not ended when the time was used up")

@@ -111,6 +111,7 @@ def test_a_fix_that_is_disputed() -> None:
             "alike": 3,
             "clusters": 2,
             "share": 0.75,
+            "cut": False,
             "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},
         },
         "question": "Which is right: total([]) → 0 (this change) or None (the other one)?",

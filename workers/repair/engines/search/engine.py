@@ -16,7 +16,7 @@ from workers.repair.engines.search.candidates import CandidateQueue
 from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
-from workers.repair.judging.prove import allowed
+from workers.repair.judging.prove import reserved
 from workers.repair.result import AttemptResult
 
 REPLAY_PRIOR = 0.8
@@ -43,7 +43,7 @@ MOST_EXPERIENCES = 2000
 
 @contextmanager
 def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
-    """The search for one case, for so many seconds; its test runners are open within the context."""
+    """The search for one case, for so many seconds with its proofs; its test runners are open within the context."""
     deadline = time.monotonic() + seconds
     with deps.session(
         deps.sandbox,
@@ -55,9 +55,9 @@ def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, second
         weights=_weights(case, deps) if case.remembers else {},
         taste=deps.taste(case.task.repository) if case.remembers else None,
         limits=deps.limits,
-        proof_seconds=allowed(deps.budget_seconds),
+        proven_by=deadline,
     ) as session:
-        yield SearchEngine(case, deps, previous, session, deadline)
+        yield SearchEngine(case, deps, previous, session, deadline - reserved(seconds, case.reproduction))
 
 
 def _weights(case: Case, deps: RepairDeps) -> dict[str, float]:
@@ -67,7 +67,7 @@ def _weights(case: Case, deps: RepairDeps) -> dict[str, float]:
 
 
 class SearchEngine:
-    """The search for one case until `deadline` (of time.monotonic), put off by what proofs take."""
+    """The search for one case until `deadline` (of time.monotonic)."""
 
     def __init__(
         self, case: Case, deps: RepairDeps, previous: PreviousAttempts, session: SearchSession, deadline: float
@@ -124,7 +124,7 @@ class SearchEngine:
         self._previous.conclude(self._choice, attempts)
 
     def _seconds_left(self) -> float:
-        return self._deadline + self._session.proving_seconds - time.monotonic()
+        return self._deadline - time.monotonic()
 
     def _learned_edits(self) -> dict[EditShape, float]:
         """The edits of skills that fit this failure, each with how well."""

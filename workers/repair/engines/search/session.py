@@ -62,12 +62,12 @@ class SearchSession:
         weights: Mapping[str, float] | None = None,
         taste: PreferenceModel | None = None,
         limits: Limits | None = None,
-        proof_seconds: float = math.inf,
+        proven_by: float = math.inf,
     ) -> None:
-        """All proofs together may take `proof_seconds`. `sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
+        """No proof lasts past `proven_by` (of time.monotonic). `sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
         priors; `taste` orders what is worth the same.
         """
-        self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, seconds=proof_seconds)
+        self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._reproduction = reproduction
         self._failure = failure
         self._weights = weights or {}
@@ -103,7 +103,7 @@ class SearchSession:
 
     @property
     def proving_seconds(self) -> float:
-        """The time of all proofs so far, which the time for the search does not include."""
+        """The time of all proofs so far."""
         return self._prover.allowance.elapsed()
 
     def proposed(
@@ -157,10 +157,7 @@ class SearchSession:
             tally.add(verdict)
             if verdict.plausible:
                 listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
-                field, before_proof = self._comparer.field(listed, self._observed, seed), self.proving_seconds
-                proofs.prove(field)
-                clock.put_off(self.proving_seconds - before_proof)
-                self._pool.deadline = time.monotonic() + clock.left()
+                proofs.prove(self._comparer.field(listed, self._observed, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
