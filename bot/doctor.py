@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -21,7 +22,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from memory.errors import StoreError
 from memory.store import open_store
 from workers.environments import uv_command
-from workers.environments.fetching import host_that_answers
 from workers.environments.interpreters import interpreters
 from workers.errors import ApprenticeError, CannotRun
 from workers.git_command import program
@@ -141,11 +141,15 @@ def _interpreters() -> MachineCheck:
 
 def _index() -> MachineCheck:
     """Whether uv is installed, and an index answers."""
-    try:
-        found = f"{uv_command.program()}, with the index {host_that_answers(uv_command.indexes())}"
-    except CannotRun as error:
-        return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
-    return _ok("packages", found)
+    given = uv_command.indexes()
+    with TemporaryDirectory() as name:
+        (Path(name) / "pytest.txt").write_text("pytest\n", encoding="utf-8")
+        command = ("pip", "compile", "--no-deps", "--only-binary=:all:", "pytest.txt")
+        try:
+            uv_command.run_uv(*command, at=Path(name), cache_directory=Path(name), given=given)
+        except CannotRun as error:
+            return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
+    return _ok("packages", f"{uv_command.program()}, with the index {given.host}")
 
 
 def _database(settings: WorkerSettings) -> MachineCheck:

@@ -66,12 +66,17 @@ def installed_as_wheel(name: str) -> tuple[str, bytes]:
 
 @dataclass
 class PackageIndex:
-    """Its files, the names that were asked for, and files that are served with other bytes than the pages say."""
+    """Its files, the names that were asked for, and files that are served with other bytes than the pages say.
+
+    `cut` counts the downloads of a file that still end half-way, `uploaded` holds the days of files, by name.
+    """
 
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     swapped: dict[str, bytes] = field(default_factory=dict)
+    cut: dict[str, int] = field(default_factory=dict)
+    uploaded: dict[str, str] = field(default_factory=dict)
 
     def add(self, filename: str, content: bytes) -> str:
         """Offer a file; its hash."""
@@ -98,12 +103,16 @@ def package_index() -> Iterator[PackageIndex]:
         def do_GET(self) -> None:
             kind, _, name = self.path.strip("/").partition("/")
             if kind == "files" and name in index.files:
-                self.answer("application/octet-stream", index.swapped.get(name, index.files[name]))
+                whole = index.cut.get(name, 0) == 0
+                index.cut[name] = index.cut.get(name, 0) - (not whole)
+                self.answer("application/octet-stream", index.swapped.get(name, index.files[name]), whole=whole)
             elif kind == "simple" and (found := index.page(name)):
                 index.asked.append(name)
                 if "json" in self.headers.get("Accept", ""):
                     listed = [
-                        {"filename": f, "url": f"/files/{f}", "hashes": {"sha256": h}, "size": s} for f, h, s in found
+                        {"filename": f, "url": f"/files/{f}", "hashes": {"sha256": h}, "size": s}
+                        | ({"upload-time": f"{index.uploaded[f]}T00:00:00Z"} if f in index.uploaded else {})
+                        for f, h, s in found
                     ]
                     page = {"meta": {"api-version": "1.1"}, "name": name, "versions": [], "files": listed}
                     self.answer(JSON, json.dumps(page).encode())
@@ -116,13 +125,13 @@ def package_index() -> Iterator[PackageIndex]:
 
         do_HEAD = do_GET  # noqa: N815
 
-        def answer(self, kind: str, content: bytes) -> None:
+        def answer(self, kind: str, content: bytes, *, whole: bool = True) -> None:
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             if self.command == "GET":
-                self.wfile.write(content)
+                self.wfile.write(content if whole else content[: len(content) // 2])
 
         def log_message(self, *_: object) -> None:
             pass

@@ -13,9 +13,9 @@ class Plan:
     `python` is a PEP 440 specifier, `minors` the Pythons to try in this order, such as `3.11`. `requirements` and
     `constraints` are PEP 508 lines; those of `groups` are among the requirements already. `project` is the directory
     that is installed editable with its `extras`, and `siblings` those it needs from the same tree. `lock` is the file
-    that the constraints come from. `directory` is where the tests start, `variables` what they find in their environment.
-    `source` is one line: where this was read. `mends` says what was changed after failures, and `notes` what could not be
-    followed; neither changes what is installed.
+    that the constraints come from; with `before`, a day, nothing that was uploaded later is installed. `directory` is
+    where the tests start, `variables` what they find in their environment. `source` is one line: where this was read.
+    `mends` says what was changed after failures, and `notes` what could not be followed; neither changes what is installed.
     """
 
     source: str
@@ -28,6 +28,7 @@ class Plan:
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     lock: str | None = None
+    before: str = ""
     test_command: tuple[str, ...] = ()
     directory: str = "."
     variables: tuple[tuple[str, str], ...] = ()

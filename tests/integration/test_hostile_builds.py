@@ -15,9 +15,9 @@ import pytest
 
 from tests.package_index import PackageIndex, package_index, wheel, zipped
 from workers.environments.building import Builder
+from workers.environments.editable import dependencies
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import Wanted
-from workers.environments.project_files import dependencies
 from workers.environments.store import EnvironmentStore
 from workers.environments.uv_command import PackageIndexes
 from workers.errors import CannotRun
@@ -32,12 +32,12 @@ TIGHT = Limits(wall_seconds=8, cpu_seconds=4, memory_mb=256, disk_mb=24, output_
 WRITES_A_WHEEL = """
 import zipfile
 
-def a_wheel(place, name="evil", version="1.0", found=""):
+def a_wheel(place, name="evil", version="1.0", found="", more=""):
     info = f"{name}-{version}.dist-info"
     filename = f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(f"{place}/{filename}", "w") as wheel:
         wheel.writestr(f"{name}.py", f"FOUND = {found!r}")
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n{more}")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr(f"{info}/RECORD", "")
     return filename
@@ -255,16 +255,6 @@ def test_a_file_with_another_hash(world: World) -> None:
     world.index.add_wheel("honest", "1.0")
     world.index.swapped["honest-1.0-py3-none-any.whl"] = wheel("honest", "1.0", {"honest.py": "raise SystemExit\n"})
     assert world.refusal("honest") == "honest-1.0-py3-none-any.whl has another hash than its index states: refused"
-
-
-def test_a_file_with_another_hash_than_the_lock(world: World) -> None:
-    """A version whose files the index replaced is not what the repository's lock names."""
-    stated = "0" * 64
-    world.index.add_wheel("honest", "1.0")
-    line = world.refusal(f"honest==1.0 --hash=sha256:{stated}")
-    assert line == "honest-1.0-py3-none-any.whl has another hash than the repository states: refused"
-    right = world.index.add_wheel("honest", "1.0")
-    world.build(f"honest==1.0 --hash=sha256:{right} --hash=sha256:{stated}")
 
 
 def test_a_name_of_the_private_index(world: World) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from memory.store import open_store
+from memory.store import Store, open_store
 from tests.package_index import PackageIndex, installed_as_wheel, package_index
+from tests.unit.workers.environments.test_provide import git
 from workers.environments.interpreters import interpreters
 from workers.environments.plan_memory import PlanMemory
-from workers.environments.provide import Provider
+from workers.environments.provide import Commit, Provider
 from workers.environments.uv_command import indexes
 from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -56,6 +57,18 @@ def repository(root: Path, minor: str, version: str) -> Path:
     return root
 
 
+def provider(home: Path, store: Store, repository: str, lines: list[str], commit: Commit | None = None) -> Provider:
+    return Provider(
+        sandbox=Bubblewrap(),
+        home=home / "home",
+        limits=Limits(),
+        progress=lines.append,
+        memory=PlanMemory(store, repository),
+        clock=lambda: datetime.now(UTC),
+        commit=commit,
+    )
+
+
 @pytest.mark.skipif(len(MINORS) < 2, reason=f"needs two Pythons from 3.11 on, and finds {', '.join(MINORS) or 'none'}")
 def test_two_repositories_with_contradicting_pins(index: PackageIndex, tmp_path: Path) -> None:
     """Each gets the Python and the packages that it names, while the other one works; the second time nothing is made."""
@@ -65,15 +78,7 @@ def test_two_repositories_with_contradicting_pins(index: PackageIndex, tmp_path:
     with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
 
         def provide(name: str, tree: Path) -> None:
-            provider = Provider(
-                sandbox=Bubblewrap(),
-                home=tmp_path / "home",
-                limits=Limits(),
-                progress=lines[name].append,
-                memory=PlanMemory(store, name),
-                clock=lambda: datetime.now(UTC),
-            )
-            found[name] = provider.project_in(tree)
+            found[name] = provider(tmp_path, store, name, lines[name]).project_in(tree)
 
         for attempt in ("cold", "cached"):
             trees = {name: repository(tmp_path / f"{attempt}-{name}", *wanted[name]) for name in wanted}
@@ -90,3 +95,29 @@ def test_two_repositories_with_contradicting_pins(index: PackageIndex, tmp_path:
     assert found["old"].python != found["new"].python
     assert sys.prefix not in str(found["old"].python)
     assert [len(each) for each in lines.values()] == [1, 1], "a cached start says what is used, and does nothing else"
+
+
+@pytest.mark.extended
+def test_a_suite_that_passed_on_the_day_of_its_commit(index: PackageIndex, tmp_path: Path) -> None:
+    """Where its tests fail with today's packages, they run with those of that day; what is kept names no place of ours."""
+    for name in index.files:
+        index.uploaded[name] = "2024-01-01" if name.startswith("spice-2.0") else "2020-01-01"
+    tree = tmp_path / "kitchen"
+    tree.mkdir()
+    (tree / "requirements.txt").write_text("spice\npytest\n")
+    (tree / "pyproject.toml").write_text('[project]\nname = "kitchen"\nversion = "1"\n')
+    (tree / "conftest.py").write_text(
+        "import spice\nif spice.VERSION != '1.0':\n    raise RuntimeError(spice.__file__)\n"
+    )
+    (tree / "test_kitchen.py").write_text("def test_one():\n    pass\n")
+    git("init", "-q", at=tree)
+    git("add", ".", at=tree)
+    git("commit", "-q", "-m", "Passes in January 2022", at=tree)
+    lines: list[str] = []
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        without = provider(tmp_path / "a", store, "other", lines).environment(tree)
+        assert (without.worth, without.installed["spice"]) == (0.0, "2.0")
+        assert all(str(tmp_path) not in each.trouble for each in PlanMemory(store, "other").outcomes())
+        found = provider(tmp_path / "b", store, "kitchen", lines, Commit(tree)).environment(tree)
+    assert (found.worth, found.installed["spice"], found.plan.before) == (1.0, "1.0", "2022-01-01")
+    assert "mended: chose packages as of 2022-01-01, the day of the commit" in lines

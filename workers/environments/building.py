@@ -11,22 +11,24 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 from msgspec import Struct
-from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename, parse_wheel_filename
+from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
+from packaging.version import Version
 
+from workers.environments.editable import build_inputs, editable_wheel, stated_metadata
 from workers.environments.fetching import RemoteFile, digest, fetched
 from workers.environments.installing import add_bytecode, install
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import LockedWheel, Resolver, Wanted, usable
-from workers.environments.project_files import build_inputs, editable_wheel, static_metadata, text_of
 from workers.environments.store import EnvironmentStore
+from workers.environments.tree_files import TreeFiles
 from workers.environments.uv_command import NoIndex, PackageIndexes
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
 
 BUILD_LIMITS = Limits(wall_seconds=300.0, cpu_seconds=600, memory_mb=3072, disk_mb=1024, output_kb=64 << 10)
 
-PRETENDED_VERSION = "999.0"
-"""Of projects that take their version from git, which does not exist where code runs."""
+UNKNOWN_VERSION = "999.0"
+"""Of projects that take their version from git, where no tag is known. Git does not exist where code runs."""
 
 _VERSION_VARIABLES = (
     *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "PBR_VERSION"),
@@ -81,6 +83,17 @@ class BuiltProject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """What a build starts from: the directory that the sandbox shows, and where in it the project or its archive is."""
+
+    what: str
+    tree: Path
+    version: str
+    archive: str = ""
+    directory: str = "."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
     """Makes environments for one interpreter. `nested` counts the builds that wait for this one."""
 
@@ -107,22 +120,15 @@ class Builder:
         with TemporaryDirectory(prefix="apprentice-lock-") as place:
             found = resolver.locked(wanted, Path(place)) if wanted.requirements else ()
         wheels = (*found, *local)
-        key = (
-            "environment",
-            self.interpreter.version,
-            str(self.interpreter.python),
-            *sorted(w.file.sha256 for w in wheels),
-        )
 
         def fill(new: Path) -> None:
-            count = len(wheels)
-            self.progress(f"installing {count} packages on Python {self.interpreter.version}")
+            self.progress(f"installing {len(wheels)} packages on Python {self.interpreter.version}")
             files = [fetched(w.file, self.store.packages, self.given, self.progress) for w in wheels]
             install(self.interpreter, list(zip(wheels, files, strict=True)), new)
             if not self.nested:
                 add_bytecode(self.sandbox, self.interpreter, new, self.limits)
 
-        made = self.store.made(key, fill, self.progress)
+        made = self._made(["environment", *sorted(w.file.sha256 for w in wheels)], fill)
         return made / "bin" / "python", {wheel.name: wheel.version for wheel in wheels}
 
     def wheel_of(self, source: RemoteFile) -> Path:
@@ -130,85 +136,94 @@ class Builder:
         if self.nested >= MOST_NESTED:
             raise CannotRun(f"{source.filename} needs too many builds of builds")
         archive = fetched(source, self.store.packages, self.given, self.progress)
+        expected = parse_sdist_filename(source.filename)
 
         def fill(new: Path) -> None:
             self.progress(f"building {source.filename} in the sandbox")
-            described = _asked(
-                self.sandbox,
-                archive.parent,
-                self.interpreter.python,
-                source.filename,
-                self.limits,
-                hook="describe",
-                source=archive.name,
-            )
-            answer = self._built(archive.parent, source.filename, described.pyproject, "wheel", source=archive.name)
+            given = _Source(what=source.filename, tree=archive.parent, archive=archive.name, version=str(expected[1]))
+            described = self._asked(given, self.interpreter.python, hook="describe")
+            answer = self._built(given, described.pyproject, "wheel")
             name, content = next(iter(answer.files.items()), ("", b""))
-            _hold_to_name(name, source.filename)
+            if not _is_of(name, expected):
+                raise BuildFailed(
+                    f"the build of {given.what} made {name[:100]!r}, which is another distribution: refused"
+                )
             (new / name).write_bytes(content)
 
-        made = self.store.made(("wheel", self.interpreter.version, source.sha256), fill, self.progress)
-        return next(made.glob("*.whl"))
+        return next(self._made(["wheel", source.sha256], fill).glob("*.whl"))
 
-    def project(self, tree: Path, directory: str, own: frozenset[str]) -> BuiltProject:
-        """The project in a directory of the tree, editable. Where its own build fails, by what it states without a build."""
-        inputs = build_inputs(tree, directory)
+    def project(self, tree: Path, directory: str, own: frozenset[str], version: str = "") -> BuiltProject:
+        """The project in a directory of the tree, editable. Where its own build fails, by what it states without a build.
+
+        `version` is the one that its backend would ask git for.
+        """
+        files, version = TreeFiles(tree), version or UNKNOWN_VERSION
 
         def fill(new: Path) -> None:
             (new / "generated").mkdir(mode=0o755)
             self.progress(f"building the project in the sandbox on Python {self.interpreter.version}")
-            text = text_of(tree, str(PurePosixPath(directory, "pyproject.toml")))
+            text = files.text(str(PurePosixPath(directory, "pyproject.toml")))
             try:
-                answer = self._built(tree, "the project", text, "editable", directory=directory, own=own)
+                source = _Source(what="the project", tree=tree, directory=directory, version=version)
+                answer = self._built(source, text, "editable", own)
                 name, content = editable_wheel(answer.files, tree, directory)
             except NoIndex:
                 raise
             except (CannotRun, ValueError) as reason:
                 self.progress(f"{reason}; it is installed without a build, by what its files state")
-                answer = BuildAnswer(files=static_metadata(tree, directory, PRETENDED_VERSION))
+                answer = BuildAnswer(files=stated_metadata(files, directory, version))
                 name, content = editable_wheel(answer.files, tree, directory)
             (new / name).write_bytes(content)
             for path, generated in answer.generated.items():
                 _write_below(new / "generated", str(PurePosixPath(directory, path)), generated)
 
-        key = ("project", self.interpreter.version, str(self.interpreter.python), directory, inputs)
-        made = self.store.made(key, fill, self.progress)
+        made = self._made(["project", directory, version, build_inputs(tree, directory)], fill)
         return BuiltProject(wheel=_as_locked(next(made.glob("*.whl"))), generated=made / "generated")
 
-    def _built(
-        self,
-        tree: Path,
-        what: str,
-        pyproject: str,
-        hook: str,
-        *,
-        source: str = "",
-        directory: str = ".",
-        own: frozenset[str] = frozenset(),
-    ) -> BuildAnswer:
+    def _made(self, parts: Sequence[str], fill: Callable[[Path], None]) -> Path:
+        key = (self.interpreter.version, str(self.interpreter.python), *parts)
+        return self.store.made(key, fill, self.progress)
+
+    def _built(self, source: _Source, pyproject: str, hook: str, own: frozenset[str] = frozenset()) -> BuildAnswer:
         """The answer of a build hook, with all that the backend asks for beside what pyproject.toml requires."""
-        system = _build_system(pyproject, what)
+        system = _build_system(pyproject, source.what)
         have: tuple[str, ...] = ()
         for _ in range(3):
             wanted = Wanted(requirements=usable((*system.requires, *have), self.progress), own=own)
             python, _ = replace(self, nested=self.nested + 1).environment(wanted)
-            answer = _asked(
-                self.sandbox,
-                tree,
-                python,
-                what,
-                self.limits,
-                hook=hook,
-                source=source,
-                directory=directory,
-                backend=system.build_backend,
-                path=system.backend_path,
-                have=have,
+            answer = self._asked(
+                source, python, hook=hook, backend=system.build_backend, path=system.backend_path, have=have
             )
             if not answer.requires:
                 return answer
             have = tuple(dict.fromkeys((*have, *answer.requires)))
-        raise BuildFailed(f"the build of {what} failed: its backend asks for ever more requirements")
+        raise BuildFailed(f"the build of {source.what} failed: its backend asks for ever more requirements")
+
+    def _asked(self, source: _Source, python: Path, **asked: object) -> BuildAnswer:
+        """The answer of build.py in the sandbox. Raises BuildFailed with the reason."""
+        spec = {"source": source.archive, "directory": source.directory, **asked}
+        workload = Workload(
+            command=("python", "-c", _SCRIPT, json.dumps(spec)),
+            tree=source.tree,
+            python=python,
+            env={
+                **dict.fromkeys(_VERSION_VARIABLES, source.version),
+                "LANG": "C.UTF-8",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            limits=self.limits,
+        )
+        done = self.sandbox.run(workload)
+        if done.ending is not Ending.EXITED:
+            raise BuildFailed(f"the build of {source.what} {_ENDINGS[done.ending].format(self.limits)}")
+        try:
+            answer = msgspec.json.decode(done.report, type=BuildAnswer)
+        except msgspec.DecodeError:  # a ValidationError is one
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"])[-1]
+            answer = BuildAnswer(error=last)
+        if answer.error:
+            raise BuildFailed(f"the build of {source.what} failed: {' '.join(answer.error.split())[:600]}")
+        return answer
 
 
 def _build_system(pyproject: str, what: str) -> BuildSystem:
@@ -219,49 +234,12 @@ def _build_system(pyproject: str, what: str) -> BuildSystem:
         raise BuildFailed(f"the build of {what} failed: pyproject.toml cannot be read: {error}") from error
 
 
-def _asked(
-    sandbox: Sandbox,
-    tree: Path,
-    python: Path,
-    what: str,
-    limits: Limits,
-    *,
-    hook: str,
-    source: str = "",
-    directory: str = ".",
-    **spec: object,
-) -> BuildAnswer:
-    """The answer of build.py in the sandbox. Raises BuildFailed with the reason."""
-    full = {"hook": hook, "source": source, "directory": directory, "backend": "", "path": [], "have": [], **spec}
-    workload = Workload(
-        command=("python", "-c", _SCRIPT, json.dumps(full)),
-        tree=tree,
-        python=python,
-        env={**dict.fromkeys(_VERSION_VARIABLES, PRETENDED_VERSION), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
-        limits=limits,
-    )
-    completed = sandbox.run(workload)
-    if completed.ending is not Ending.EXITED:
-        raise BuildFailed(f"the build of {what} {_ENDINGS[completed.ending].format(limits)}")
+def _is_of(wheel: str, expected: tuple[str, Version]) -> bool:
+    """Whether a wheel is called as one of this distribution and version is."""
     try:
-        answer = msgspec.json.decode(completed.report, type=BuildAnswer)
-    except msgspec.DecodeError:  # a ValidationError is one
-        last = (completed.stderr.strip().splitlines() or [f"exit code {completed.exit_code}"])[-1]
-        raise BuildFailed(f"the build of {what} failed: {last[:400]}") from None
-    if answer.error:
-        raise BuildFailed(f"the build of {what} failed: {' '.join(answer.error.split())[:600]}")
-    return answer
-
-
-def _hold_to_name(wheel: str, source: str) -> None:
-    """Raise BuildFailed for a wheel of another distribution or version than its source."""
-    try:
-        expected = parse_sdist_filename(source)
-        if parse_wheel_filename(wheel)[:2] == expected and PurePosixPath(wheel).name == wheel:
-            return
-    except (ValueError, InvalidSdistFilename):
-        pass
-    raise BuildFailed(f"the build of {source} made {wheel[:100]!r}, which is another distribution: refused")
+        return parse_wheel_filename(wheel)[:2] == expected and PurePosixPath(wheel).name == wheel
+    except ValueError:
+        return False
 
 
 def _as_locked(wheel: Path) -> LockedWheel:

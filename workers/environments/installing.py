@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tarfile
 import zipfile
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from io import BytesIO
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from workers.environments.interpreters import Interpreter
@@ -75,23 +76,10 @@ def add_bytecode(sandbox: Sandbox, interpreter: Interpreter, new: Path, limits: 
             python=new / "bin" / "python",
             limits=replace(limits, output_kb=max(limits.output_kb, 64 << 10)),
         )
-        report = sandbox.run(workload).report.decode("ascii", "replace")
-    lines = report.splitlines()
-    tag = f"cpython-{interpreter.minor.replace('.', '')}"
-    for name, content in zip(lines[::2], lines[1::2], strict=False):
-        source = packages / name
-        if ".." in PurePosixPath(name).parts or not name.endswith(".py") or not source.is_file() or source.is_symlink():
-            continue
-        try:
-            bytecode = b64decode(content, validate=True)
-        except NotBase64:
-            continue
-        directory = source.parent / "__pycache__"
-        if not source.parent.resolve().is_relative_to(packages.resolve()):
-            continue
-        directory.mkdir(exist_ok=True)
-        directory.chmod(0o755)  # whatever our umask is: a sandbox reads it as another user
-        target = directory / f"{source.stem}.{tag}.pyc"
-        if not target.exists() and not target.is_symlink():
-            target.write_bytes(bytecode)
-            target.chmod(0o644)
+        report = sandbox.run(workload).report
+    with suppress(tarfile.TarError, OSError), tarfile.open(fileobj=BytesIO(report), mode="r:") as packed:
+        for member in packed:
+            target = packages / member.name
+            if member.isfile() and target.match("__pycache__/*.pyc") and not target.exists():
+                packed.extract(member.replace(mode=0o644, deep=False), packages, filter="data")
+                target.parent.chmod(0o755)  # whatever our umask is: a sandbox reads it as another user

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from packaging.markers import default_environment
+from packaging.markers import Environment, default_environment
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
@@ -39,21 +39,22 @@ class Interpreter:
         """The version without its last part."""
         return ".".join(self.version.split(".")[:2])
 
-    def markers(self) -> dict[str, str]:
+    def markers(self) -> Environment:
         """The values of environment markers (PEP 508) for it."""
-        own = {
+        return {
+            **default_environment(),
             "python_version": self.minor,
             "python_full_version": self.version,
             "implementation_version": self.version,
         }
-        return {**{name: str(value) for name, value in default_environment().items()}, **own}
 
-    def tags(self) -> dict[Tag, int]:
-        """The tags of the wheels that it can use, each with its rank; the best has rank 0."""
-        major, minor = (int(part) for part in self.minor.split("."))
-        name = f"cp{major}{minor}"
-        both = (*cpython_tags((major, minor)), *compatible_tags((major, minor), interpreter=name))
-        return {tag: rank for rank, tag in reversed(list(enumerate(both)))}
+    def tags(self) -> list[Tag]:
+        """The tags of the wheels that it can use, the best first."""
+        major, minor = map(int, self.minor.split("."))
+        return [
+            *cpython_tags((major, minor)),
+            *compatible_tags((major, minor), interpreter=f"cp{major}{minor}"),
+        ]
 
 
 @cache

@@ -69,6 +69,12 @@ def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
     return next((each for each in found if each is not None and set(each.mends) > set(plan.mends)), None)
 
 
+def as_of(plan: Plan, day: str) -> Plan | None:
+    """The plan with nothing that was uploaded after a day, such as that of the commit, when its tests most likely passed."""
+    mend = f"chose packages as of {day}, the day of the commit"
+    return None if plan.before else replace(plan, before=day, mends=(*plan.mends, mend))
+
+
 @dataclass(frozen=True, slots=True)
 class _Case:
     plan: Plan
@@ -218,7 +224,7 @@ def _number(minor: str) -> tuple[int, ...]:
 _OLD_PYTEST = re.compile(
     r"PytestRemovedIn\d|PytestDeprecationWarning|module '_?pytest[\w.]*' has no attribute|cannot import name '\w+' from '_?pytest|"
     r"py\.path\.local\) argument|nose tests is deprecated|\[pytest\] section in setup\.cfg|yield tests were removed|"
-    r"in a non-top-level conftest|Fixture \"\w+\" called directly|unexpected keyword argument 'fspath'"
+    r"in a non-top-level conftest|Fixture \"\w+\" called directly|unexpected keyword argument 'fspath'|Marks cannot be applied to fixtures"
 )
 
 

@@ -41,11 +41,14 @@ MOST_NESTED_GROUPS = 8
 class Declared:
     """What the project in one directory declares. `installable`: it has metadata that a build backend reads.
 
+    `version` and `entry_points` (as in a wheel's entry_points.txt) are empty where they are computed or not stated.
     `dependencies` and the lists of `extras` and `groups` are PEP 508 lines. `pins` are those of the file `lock`.
     """
 
     directory: str
     name: str = ""
+    version: str = ""
+    entry_points: str = ""
     installable: bool = False
     python: str = ""
     minors: tuple[str, ...] = ()
@@ -92,6 +95,8 @@ def _read(files: TreeFiles, directory: str) -> Declared:
         directory=directory,
         name=word(project.get("name") or poetry.get("name") or flit.get("module") or setup.get("name"))
         or cfg.get("metadata", {}).get("name", ""),
+        version=word(project.get("version") or poetry.get("version") or setup.get("version")),
+        entry_points=_entry_points(project),
         installable=bool(project or poetry or flit or setup or cfg.get("metadata")),
         python=word(project.get("requires-python") or flit.get("requires-python"))
         or poetry_python
@@ -113,6 +118,16 @@ def _read(files: TreeFiles, directory: str) -> Declared:
         ),
         lock=lock,
         pins=pins,
+    )
+
+
+def _entry_points(project: Table) -> str:
+    groups = {"console_scripts": table(project, "scripts"), "gui_scripts": table(project, "gui-scripts")}
+    groups |= {name: table(each) for name, each in table(project, "entry-points").items()}
+    return "".join(
+        f"[{group}]\n" + "".join(f"{name} = {word(value)}\n" for name, value in points.items())
+        for group, points in groups.items()
+        if points
     )
 
 

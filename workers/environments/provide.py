@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from memory.model import Plan, PlanOutcome
 from memory.store.database import dump, load
-from workers.environments.building import Builder, BuildFailed, BuiltProject
-from workers.environments.interpreters import Interpreter, chosen
+from workers.environments.building import Builder, BuildFailed
+from workers.environments.editable import build_inputs, dependencies, own_names
+from workers.environments.fetching import path_of
+from workers.environments.interpreters import chosen
 from workers.environments.locking import Wanted, usable
-from workers.environments.mending import PlanFailure, Stage, failure_of_run, mended
+from workers.environments.mending import PlanFailure, Stage, as_of, failure_of_run, mended
+from workers.environments.metadata import declared
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.plans import plans_for
-from workers.environments.project_files import build_inputs, dependencies, own_names
+from workers.environments.projects import project_of
 from workers.environments.store import EnvironmentStore
+from workers.environments.tree_files import TreeFiles
 from workers.environments.uv_command import NoIndex, indexes
 from workers.errors import BadInput, CannotRun
+from workers.git_command import run_git
 from workers.ports import Limits, Sandbox
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, discover, run_tests
@@ -37,14 +43,32 @@ from workers.sandbox.run_tests import Project, discover, run_tests
 SECONDS_FOR_ANOTHER_PLAN = 300.0
 """After so many seconds no further plan is begun, and no plan is mended any more."""
 
-TRIAL_SECONDS = 120.0
-"""The time that the tests get to show what a plan is worth; a slower suite is judged by those that ran."""
+TRIAL_SECONDS, TRIAL_OUTPUT_KB = 120.0, 64 << 10
+"""What the tests get to show what a plan is worth; a slower suite is judged by those that ran."""
 
 GOOD = 0.95
 """The share of passing tests from which no other plan is tried."""
 
-
 OURS = Path(sys.executable).absolute()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit, and the repository or work tree on this machine that has it."""
+
+    repository: Path
+    sha: str = "HEAD"
+
+    def day_and_version(self) -> tuple[str, str]:
+        """The day of the commit, and the version that the nearest tag before it names; empty where git knows none."""
+        shown = "--format=%cs %(describe:tags=true,abbrev=0,match=*[0-9].[0-9]*)"
+        try:
+            day, _, tag = run_git("log", "-1", shown, self.sha, at=self.repository).decode().strip().partition(" ")
+            return day, str(
+                Version(tag.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_-")) if tag else ""
+            )
+        except (CannotRun, InvalidVersion):
+            return "", ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +99,7 @@ class Provider:
     progress: Callable[[str], None]
     memory: PlanMemory
     clock: Callable[[], datetime]
+    commit: Commit | None = None
 
     def project_in(
         self,
@@ -119,48 +144,55 @@ class Provider:
             if is_good:
                 break
         if best is None:
-            raise trouble or CannotRun(
-                "no plan for an environment: set APPRENTICE_PYTHON to an interpreter that has it"
-            )
+            raise trouble or CannotRun("no plan for an environment: set APPRENTICE_PYTHON to one that has the packages")
         return best
 
     def _tried(self, read: Plan, tree: Path) -> tuple[Environment, bool]:
         """The best that a plan gives, mended or not, and whether that is good enough. Raises CannotRun if it cannot be built."""
-        plan, started = read, time.monotonic()
         best: tuple[Environment, PlanOutcome] | None = None
-        trouble: CannotRun | None = None
+        plan, started, trouble, failure = read, time.monotonic(), CannotRun("no environment was made"), None
         while True:
             try:
                 made = self._made(plan, tree)
                 report = self._run(tree, made)
-            except NoIndex:
-                if best is None:
-                    raise
-                break
             except CannotRun as reason:
-                trouble = trouble or reason
+                if isinstance(reason, NoIndex) and best is None:
+                    raise
+                trouble = reason if failure is None else trouble
                 stage = Stage.BUILD if isinstance(reason, BuildFailed) else Stage.RESOLVE
-                failure: PlanFailure | None = PlanFailure(stage=stage, text=str(reason))
+                failure = PlanFailure(stage=stage, text=str(reason))
             else:
-                outcome = _outcome(read, made, report, time.monotonic() - started, self.clock())
+                outcome = self._outcome(read, made, report, time.monotonic() - started)
                 if best is None or outcome.worth >= best[1].worth:
                     best = replace(made, worth=outcome.worth), outcome
                 failure = failure_of_run(report, made.installed)
-            better = mended(plan, failure, tree) if failure else None
+            better = self._better(plan, failure, best, tree)
             if better is None or time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:
                 break
             self.progress(f"mended: {better.mends[-1]}")
             plan = better
         if best is None:
-            seconds, now = time.monotonic() - started, self.clock()
-            self.memory.record(
-                PlanOutcome(read=read, plan=plan, built=False, trouble=str(trouble), seconds=seconds, at=now)
-            )
-            raise trouble or CannotRun("no environment was made")
+            seconds, now, why = time.monotonic() - started, self.clock(), self._public(str(trouble))
+            self.memory.record(PlanOutcome(read=read, plan=plan, built=False, trouble=why, seconds=seconds, at=now))
+            raise trouble
         found, outcome = best
         self.memory.record(outcome)
-        self._remember((read, found.plan), tree, found)
+        for each in (read, found.plan):
+            EnvironmentStore(self.home).remember(_key(each, tree), dump(found))
         return found, outcome.worth >= GOOD or (outcome.collected > 0 and not outcome.uncollected)
+
+    def _better(
+        self, plan: Plan, failure: PlanFailure | None, best: tuple[Environment, PlanOutcome] | None, tree: Path
+    ) -> Plan | None:
+        """The next plan after a failure: mended or, where that is at its end and little passed, as of the commit's day."""
+        better = mended(plan, failure, tree) if failure else None
+        if better is None and best is not None and best[1].worth < GOOD and (day := self._past[0]):
+            better = as_of(best[0].plan, day)
+        return better
+
+    @cached_property
+    def _past(self) -> tuple[str, str]:
+        return self.commit.day_and_version() if self.commit else ("", "")
 
     def _made(self, plan: Plan, tree: Path) -> Environment:
         """The environment of a plan. Raises CannotRun with one line."""
@@ -168,35 +200,34 @@ class Provider:
             version = ".".join(map(str, sys.version_info[:3]))
             return Environment(python=str(OURS), version=version, plan=plan, installed={})
         interpreter = chosen(plan.python, plan.minors)
-        builder = self._builder(interpreter)
-        directories = [each for each in (plan.project, *plan.siblings) if each is not None]
-        own = own_names(tree, directories)
-        built = [builder.project(tree, each, own) for each in directories]
-        requirements = usable(plan.requirements, self.progress)
-        for number, each in enumerate(built):
-            requirements += dependencies(_path(each), plan.extras if number == 0 else (), interpreter)
-        requirements = tuple(line for line in requirements if _name(line) not in own)
-        wanted = Wanted(requirements=requirements, constraints=usable(plan.constraints, self.progress), own=own)
-        python, installed = builder.environment(wanted, [each.wheel for each in built])
-        return Environment(
-            python=str(python),
-            version=interpreter.version,
-            plan=plan,
-            generated=tuple(str(each.generated) for each in built),
-            installed=installed,
-        )
-
-    def _builder(self, interpreter: Interpreter) -> Builder:
-        return Builder(
+        builder = Builder(
             sandbox=self.sandbox,
             store=EnvironmentStore(self.home),
             interpreter=interpreter,
             given=indexes(),
             progress=self.progress,
         )
+        own = own_names(TreeFiles(tree), _directories(plan))
+        built = [builder.project(tree, each, own, self._past[1]) for each in _directories(plan)]
+        requirements = usable(plan.requirements, self.progress)
+        for number, each in enumerate(built):
+            extras = plan.extras if number == 0 else ()
+            requirements += dependencies(path_of(each.wheel.file.url), extras, interpreter)
+        wanted = Wanted(
+            requirements=tuple(line for line in requirements if _name(line) not in own),
+            constraints=usable(plan.constraints, self.progress),
+            own=own,
+            before=plan.before,
+        )
+        python, installed = builder.environment(wanted, [each.wheel for each in built])
+        generated = tuple(str(each.generated) for each in built)
+        return Environment(
+            python=str(python), version=interpreter.version, plan=plan, generated=generated, installed=installed
+        )
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
-        limits = replace(self.limits, wall_seconds=min(TRIAL_SECONDS, self.limits.wall_seconds))
+        seconds = min(TRIAL_SECONDS, self.limits.wall_seconds)
+        limits = replace(self.limits, wall_seconds=seconds, output_kb=TRIAL_OUTPUT_KB)
         return run_tests(self.sandbox, _project(tree, made), limits=limits).report
 
     def _known(self, plan: Plan, tree: Path) -> Environment | None:
@@ -207,17 +238,49 @@ class Provider:
             return None
         found = load(Environment, kept)
         places = [Path(found.python).parent.parent, *(Path(each).parent for each in found.generated)]
-        return found if found.python == str(OURS) or all(store.is_intact(place) for place in places) else None
+        return found if found.python == str(OURS) or all(map(store.is_intact, places)) else None
 
-    def _remember(self, plans: Collection[Plan], tree: Path, found: Environment) -> None:
-        for plan in plans:
-            EnvironmentStore(self.home).remember(_key(plan, tree), dump(found))
+    def _outcome(self, read: Plan, made: Environment, report: TestReport, seconds: float) -> PlanOutcome:
+        broken = sum(each.outcome is TestOutcome.ERROR and "::" not in each.id for each in report.results)
+        return PlanOutcome(
+            read=read,
+            plan=made.plan,
+            built=True,
+            python=made.version,
+            collected=len(report.results) - broken,
+            uncollected=broken,
+            passed=len(report.passing()),
+            failed=len(report.failing()) - broken,
+            trouble=self._public(report.trouble),
+            seconds=seconds,
+            at=self.clock(),
+        )
+
+    def _public(self, text: str) -> str:
+        """A text without the places of files on this machine: maintainers read what is kept of a plan."""
+        for place in (self.home, Path(tempfile.gettempdir())):
+            text = re.sub(rf"{re.escape(str(place))}/(?:[\w.+-]+/)*+", "", text)
+        return text
+
+
+def without_environment(tree: Path, changed: Collection[str] = ()) -> str:
+    """Why the tests must not run on our own interpreter; empty where the project allows its Python."""
+    files, own = TreeFiles(tree), ".".join(map(str, sys.version_info[:3]))
+    wanted = declared(files, project_of(files, changed)[0]).python
+    try:
+        fits = SpecifierSet(wanted).contains(own)
+    except InvalidSpecifier:
+        fits = True
+    return "" if fits else f"the project asks for Python {wanted}, and Apprentice's own is {own}"
+
+
+def _directories(plan: Plan) -> list[str]:
+    return [each for each in (plan.project, *plan.siblings) if each is not None]
 
 
 def _key(plan: Plan, tree: Path) -> str:
-    directories = [each for each in (plan.project, *plan.siblings) if each is not None]
     bare = dump(replace(plan, source="", notes=(), mends=()))
-    return sha256("\0".join([bare, *(build_inputs(tree, each) for each in directories)]).encode()).hexdigest()
+    return sha256("\0".join([bare, *(build_inputs(tree, each) for each in _directories(plan))]).encode()).hexdigest()
 
 
 def _needs_nothing(plan: Plan) -> bool:
@@ -231,10 +294,6 @@ def _name(line: str) -> str:
     return canonicalize_name(Requirement(line.partition(" --hash")[0]).name)
 
 
-def _path(built: BuiltProject) -> Path:
-    return Path(url2pathname(urlsplit(built.wheel.file.url).path))
-
-
 def _project(tree: Path, found: Environment, test_command: str | None = None, copy_of: Path | None = None) -> Project:
     """The project with the command and directory of its plan, or with a command that a user gave for the whole tree."""
     given = partial(discover, tree, python=Path(found.python), copy_of=copy_of, variables=found.plan.variables)
@@ -246,33 +305,12 @@ def _project(tree: Path, found: Environment, test_command: str | None = None, co
         return given(test_command=None, directory=found.plan.directory)
 
 
-def _outcome(read: Plan, made: Environment, report: TestReport, seconds: float, at: datetime) -> PlanOutcome:
-    broken = [each for each in report.results if each.outcome is TestOutcome.ERROR and "::" not in each.id]
-    return PlanOutcome(
-        read=read,
-        plan=made.plan,
-        built=True,
-        python=made.version,
-        collected=len(report.results) - len(broken),
-        uncollected=len(broken),
-        passed=len(report.passing()),
-        failed=len(report.failing()) - len(broken),
-        trouble=report.trouble,
-        seconds=seconds,
-        at=at,
-    )
-
-
 def _add_generated(directory: Path, tree: Path) -> None:
     """Copy generated files into a tree, never over a file of the tree and never through a link in it."""
-    for file in _files(directory):
+    for file in (path for path in sorted(directory.rglob("*")) if path.is_file()):
         target = tree / file.relative_to(directory)
         above = [part for part in target.parents if part.is_relative_to(tree)]
         if target.exists() or target.is_symlink() or any(part.is_symlink() for part in above):
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    yield from (path for path in sorted(directory.rglob("*")) if path.is_file())

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,7 @@ from workers.errors import CannotRun
 from workers.redaction import own_secrets
 from workers.settings import installer_environment
 
+PYPI = "https://pypi.org/simple"
 UV_SECONDS = 600
 MEMORY_MB, FILE_MB = 4096, 4096
 """Limits of one uv process: its memory, and any file that it writes."""
@@ -52,14 +53,24 @@ class PackageIndexes:
     certificates: str = ""
 
     @property
+    def all(self) -> tuple[str, ...]:
+        """The URLs of the indexes, in the order in which they are asked."""
+        return (*self.first, self.main or PYPI)
+
+    @property
+    def host(self) -> str:
+        """The host of the main index, or its directory, without an account."""
+        parts = urlsplit(self.all[-1])
+        return parts.hostname or parts.path
+
+    @property
     def directories(self) -> tuple[str, ...]:
         """The indexes that are directories of this machine."""
         return tuple(url for url in self.first if url.startswith("file:"))
 
     def without_directories(self) -> PackageIndexes:
         """The same without the indexes that are directories of this machine."""
-        first = tuple(url for url in self.first if url not in self.directories)
-        return PackageIndexes(main=self.main, first=first, links=self.links, certificates=self.certificates)
+        return replace(self, first=tuple(url for url in self.first if url not in self.directories))
 
     def variables(self) -> dict[str, str]:
         """The settings for uv; in the environment, because they may hold passwords."""

@@ -6,12 +6,13 @@ hook       `describe` (only the text of pyproject.toml), `wheel` or `editable`
 directory  where pyproject.toml is, relative to the tree
 backend, path  as in [build-system]
 have       what the backend asked for before
+Where the backend has no editable form, or meson-python's, which compiles at every import, a wheel is taken apart instead.
 It writes one JSON object to the descriptor in $APPRENTICE_REPORT_FD: `requires` (ask again with these installed), or `files`
 (name → base64) and `generated` (path → base64, new files of an editable build), or `pyproject`, or `error`.
 """
 
 # Runs on the project's interpreter, which may lack what the linter asks for:
-# ruff: noqa: PTH100, PTH110, PTH114, PTH118, PTH119, PTH123, PTH208, S202, UP035
+# ruff: noqa: PTH100, PTH110, PTH112, PTH114, PTH118, PTH123, PTH208, S202, UP035
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 LEFT_OUT = ("build", "dist", "__pycache__", ".eggs", ".git")
 MOST_GENERATED = 48 << 20
@@ -55,15 +56,18 @@ def answered(spec: dict[str, Any]) -> dict[str, Any]:
     before = set(files_below("."))
     sys.path[:0] = [os.path.abspath(each) for each in spec["path"]]
     backend = loaded(spec["backend"])
-    hook = spec["hook"] if hasattr(backend, "build_" + spec["hook"]) else "metadata"
-    ask = getattr(backend, "get_requires_for_build_" + ("editable" if hook == "editable" else "wheel"), None)
+    editable = spec["hook"] == "editable"
+    hook = "editable" if editable and hasattr(backend, "build_editable") and spec["backend"] != "mesonpy" else "wheel"
+    ask = getattr(backend, "get_requires_for_build_" + hook, None)
     requires = list(ask({})) if ask else []
     if not set(requires) <= set(spec["have"]):
         return {"requires": requires}
     place = tempfile.mkdtemp()
-    files = built(backend, hook, place)
-    made = new_files(before) if hook == "editable" else {}
-    return {"files": {name: encoded(content) for name, content in files.items()}, "generated": made}
+    name = getattr(backend, "build_" + hook)(place, {})
+    wheel = read(os.path.join(place, name))
+    if hook == "wheel" and editable:
+        return taken_apart(wheel)
+    return {"files": {name: encoded(wheel)}, "generated": new_files(before) if editable else {}}
 
 
 def unpacked(archive: str) -> str:
@@ -91,18 +95,17 @@ def loaded(name: str) -> Any:  # noqa: ANN401 - a backend has no common type
     return found
 
 
-def built(backend: Any, hook: str, place: str) -> dict[str, bytes]:  # noqa: ANN401
-    """The wheel as one file; or, without a hook for an editable one, the files of its metadata."""
-    if hook != "metadata":
-        name = getattr(backend, "build_" + hook)(place, {})
-        return {name: read(os.path.join(place, name))}
-    prepare: Callable[..., str] | None = getattr(backend, "prepare_metadata_for_build_wheel", None)
-    if prepare:
-        directory = os.path.join(place, prepare(place, {}))
-        return {os.path.basename(path): read(path) for path in sorted(files_below(directory))}
-    with zipfile.ZipFile(io.BytesIO(read(os.path.join(place, backend.build_wheel(place, {}))))) as wheel:
-        names = [name for name in wheel.namelist() if name.split("/")[0].endswith(".dist-info")]
-        return {name.split("/")[-1]: wheel.read(name) for name in names}
+def taken_apart(wheel: bytes) -> dict[str, Any]:
+    """A wheel's metadata, and what the build added to the sources, such as compiled modules."""
+    root = "src" if os.path.isdir("src") else "."
+    answer: dict[str, Any] = {"files": {}, "generated": {}}
+    with zipfile.ZipFile(io.BytesIO(wheel)) as opened:
+        for name in opened.namelist():
+            if name.split("/")[0].endswith(".dist-info"):
+                answer["files"][name.split("/")[-1]] = encoded(opened.read(name))
+            elif not name.endswith("/") and not os.path.exists(os.path.join(root, name)):
+                answer["generated"][os.path.normpath(os.path.join(root, name))] = encoded(opened.read(name))
+    return answer
 
 
 def files_below(root: str) -> Iterator[str]:

@@ -1,47 +1,39 @@
 """Compiles the modules of a new environment, in the sandbox, on its own interpreter: parsing is not safe outside either.
 
-It runs as `python -I -S -c` on Python 3.8 or later; argv[1] is the directory of the packages. For each module it writes two lines to
-the descriptor in $APPRENTICE_REPORT_FD: its path below the directory, and the bytecode file's content in base64.
+It runs as `python -I -S -c` on Python 3.8 or later; argv[1] is the directory of the packages. It writes a tar archive to the
+descriptor in $APPRENTICE_REPORT_FD: the bytecode files, by their paths below that directory.
 """
 
 # Runs on the project's interpreter, which may lack what the linter asks for:
-# ruff: noqa: PTH116, PTH118, PTH123
+# ruff: noqa: PTH118, PTH202
 
 from __future__ import annotations
 
-import base64
-import importlib._bootstrap_external as external
+import compileall
 import os
+import re
 import sys
-import warnings
+import tarfile
+import tempfile
 
-MOST_BYTES, LARGEST_MODULE = 40 << 20, 1 << 20
-SELDOM_IMPORTED = ("tests", "test", "__pycache__")
+MOST_BYTES = 40 << 20
+SELDOM_IMPORTED = re.compile(r"/tests?/")
 
 
 def main() -> None:
-    """Compile until enough is written; a module that does not compile is passed over."""
+    """Compile everything; write until it is enough."""
     root, left = sys.argv[1], MOST_BYTES
-    warnings.simplefilter("ignore")
-    with os.fdopen(int(os.environ.pop("APPRENTICE_REPORT_FD")), "w", encoding="ascii", errors="ignore") as report:
-        for directory, subdirectories, names in os.walk(root):
-            subdirectories[:] = sorted(each for each in subdirectories if each not in SELDOM_IMPORTED)
-            for name in sorted(names):
+    sys.pycache_prefix = made = tempfile.mkdtemp()
+    compileall.compile_dir(root, maxlevels=20, quiet=2, rx=SELDOM_IMPORTED)
+    descriptor = os.fdopen(int(os.environ.pop("APPRENTICE_REPORT_FD")), "wb")
+    with descriptor as report, tarfile.open(fileobj=report, mode="w|", format=tarfile.PAX_FORMAT) as packed:
+        for directory, _, names in os.walk(made + root):
+            for name in names:
                 path = os.path.join(directory, name)
-                found = os.stat(path)
-                if not name.endswith(".py") or found.st_size > LARGEST_MODULE or not path.isascii():
-                    continue
-                with open(path, "rb") as stream:
-                    source = stream.read()
-                try:
-                    code = compile(source, path, "exec", dont_inherit=True)
-                except (SyntaxError, ValueError, RecursionError, MemoryError):
-                    continue
-                content = external._code_to_timestamp_pyc(code, int(found.st_mtime), found.st_size)  # type: ignore[attr-defined]
-                left -= len(content)
+                left -= os.path.getsize(path)
                 if left < 0:
                     return
-                report.write(os.path.relpath(path, root) + "\n" + base64.b64encode(content).decode("ascii") + "\n")
+                packed.add(path, os.path.join(os.path.relpath(directory, made + root), "__pycache__", name))
 
 
 main()

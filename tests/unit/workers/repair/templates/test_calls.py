@@ -309,18 +309,6 @@ CASES = [
         """,
         {"error": "AttributeError"},
     ),
-    (
-        "swapped_arguments",
-        """
-        def f(a, b, c):
-            return g(c, a, b)
-        """,
-        """
-        def f(a, b, c):
-            return g(a, b, c)
-        """,
-        {},
-    ),
 ]
 
 

@@ -1,0 +1,33 @@
+"""What the provider knows of a commit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from workers.environments.provide import Commit
+
+DAY = {"GIT_AUTHOR_DATE": "2022-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2022-01-01T12:00:00Z"}
+
+
+def git(*arguments: str, at: Path) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=at, env={**os.environ, **DAY}, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [("v1.2.3", "1.2.3"), ("release-2.0", "2.0"), ("2024.05", "2024.5"), ("latest", ""), ("1.x", "")],
+)
+def test_the_day_and_version_of_a_commit(tmp_path: Path, tag: str, version: str) -> None:
+    """The version is the one that the nearest tag names, if it names one; without git both are unknown."""
+    assert Commit(tmp_path).day_and_version() == ("", "")
+    git("init", "-q", at=tmp_path)
+    git("commit", "-q", "--allow-empty", "-m", "First", at=tmp_path)
+    git("tag", tag, at=tmp_path)
+    git("commit", "-q", "--allow-empty", "-m", "Second", at=tmp_path)
+    assert Commit(tmp_path).day_and_version() == ("2022-01-01", version)
+    assert Commit(tmp_path, "HEAD~1").day_and_version() == ("2022-01-01", version)
