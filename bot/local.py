@@ -8,7 +8,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,12 +18,14 @@ from workers.context import Context
 from workers.diffs import patched
 from workers.environments.existing import existing_python
 from workers.environments.projects import missing_parts
+from workers.environments.provide import Commit
 from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
 from workers.git import is_tracked, local_commits, origin, top_level, uncommitted
 from workers.home import scratch
 from workers.repair.episode import repair
+from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
@@ -93,15 +95,32 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
         name = repository_name(path)
         found = python_of(path, context, python)
-        project = context.project(tree, name, python=found, test_command=test_command, copy_of=path)
+        project = context.project(
+            tree,
+            name,
+            python=found,
+            test_command=test_command,
+            changed=_named_files(tree, test_command),
+            copy_of=path,
+            commit=Commit(path),
+        )
         task = _task(TaskKind.REPAIR, name, digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
+        repaired = replace(repaired, note=project.note)
         context.store.tasks.finish(task.id, repaired.status, "")
         proven = repaired.proven
         settled = repaired.status is RepairStatus.FIXED
         if apply and settled and proven is not None and proven.proof is not None and not proven.proof.unusual:
             _apply(proven.patch, tree, path)
     return repaired
+
+
+def _named_files(tree: Path, test_command: str | None) -> list[str]:
+    """The files of the tests that the command names or, without any there, of those that failed last."""
+    for named in ((test_command or "").split(), last_failed(tree)):
+        if found := [file for each in named if (tree / (file := each.partition("::")[0])).is_file()]:
+            return found
+    return []
 
 
 def _apply(patch: str, tree: Path, path: Path) -> None:

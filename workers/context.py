@@ -19,7 +19,7 @@ from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
 from workers.environments.plan_memory import PlanMemory
-from workers.environments.provide import Provider
+from workers.environments.provide import Commit, Provider, without_environment
 from workers.errors import ApprenticeError, CannotRun
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.jobs import Job, RepositoryRef
@@ -85,10 +85,13 @@ class Context:
         test_command: str | None = None,
         changed: Collection[str] = (),
         copy_of: Path | None = None,
+        commit: Commit | None = None,
     ) -> Project:
         """The project in our own copy `tree`, on `python`, on the interpreter that is set, or in an environment that is made.
 
-        Where none can be made, its tests run on our own interpreter, and a line of progress says why. Raises BadInput.
+        Of several projects in the tree that of the files `changed` is meant. Where no environment can be made, the tests
+        run on our own interpreter, and the project's `note` says why. Raises BadInput, and CannotRun where the project
+        asks for another Python than ours.
         """
         if python := python or self.settings.python:
             return discover(tree, python=python, test_command=test_command, copy_of=copy_of)
@@ -99,12 +102,16 @@ class Context:
             progress=self.progress,
             memory=PlanMemory(self.store, repository),
             clock=self.clock,
+            commit=commit,
         )
         try:
             return provider.project_in(tree, changed, test_command, copy_of)
         except CannotRun as reason:
-            self.progress(f"{reason}; the tests run on Apprentice's own Python, without the project's packages")
-            return discover(tree, python=None, test_command=test_command, copy_of=copy_of)
+            if refused := without_environment(tree, changed):
+                raise CannotRun(f"{reason}; {refused}") from reason
+            note = f"{reason}; the tests run on Apprentice's own Python, without the project's packages"
+            self.progress(note)
+            return replace(discover(tree, python=None, test_command=test_command, copy_of=copy_of), note=note)
 
     def repair_deps(self) -> RepairDeps:
         """What a repair works with."""

@@ -11,6 +11,7 @@ from benchmarks.environments.suites import one_line
 from bot.local import repository_name, snapshot
 from memory.retrieval.embeddings import HashedWords
 from workers.context import open_context
+from workers.environments.provide import Commit
 from workers.errors import ApprenticeError
 from workers.sandbox.run_tests import Project
 from workers.settings import WorkerSettings, load
@@ -24,7 +25,7 @@ def ours(checkout: Path, scratch: Path) -> Project:
     try:
         with snapshot(checkout) as copy:
             shutil.copytree(copy, tree, symlinks=True)
-        return context.project(tree, repository_name(checkout))
+        return context.project(tree, repository_name(checkout), commit=Commit(checkout))
     except ApprenticeError as problem:
         raise NotBuilt(one_line(str(problem))) from None
     finally:

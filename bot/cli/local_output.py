@@ -40,14 +40,15 @@ def repaired_json(result: Repaired) -> Json:
         "test_runs": result.test_runs,
         "seconds": round(result.seconds, 3),
         "proof_seconds": round(result.proof_seconds, 3),
-        "advice": _advice(result) or None,
+        "advice": result.advice or None,
+        "note": result.note or None,
         "decision_ids": [attempt.decision_id for attempt in result.attempts],
     }
 
 
 def cannot_run(reason: str) -> Json:
     """`apprentice fix --json` when nothing could be run."""
-    none: Json = dict.fromkeys(("failure", "patch", "proof", "question", "advice"))
+    none: Json = dict.fromkeys(("failure", "patch", "proof", "question", "advice", "note"))
     empty: Json = {name: [] for name in ("attempts", "flaky", "set_aside", "decision_ids")}
     zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0}
     return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
@@ -112,16 +113,6 @@ class Progress:
         self._held = None
 
 
-def _advice(result: Repaired) -> str:
-    """Where the time went, and the options that would help."""
-    if (effort := result.effort) is None or result.failure is None:
-        return ""
-    first = result.failure.failing_tests[0]
-    name = f"name one failing test (--test-command 'python -m pytest {first}') or " if effort.whole else ""
-    more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
-    return f"{effort.described()}{'' if effort.exhausted else more}"
-
-
 def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     """`apprentice fix`."""
     for line in result.set_aside[:MOST_SET_ASIDE]:
@@ -139,7 +130,7 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     proven = result.proven
     if proven is None or proven.proof is None:
         out.print(f"[bold]not fixed[/] in {_seconds(result)}, {result.candidates} candidates tried")
-        for line in (*(attempt.reflection for attempt in result.attempts[-1:]), _advice(result)):
+        for line in (*(attempt.reflection for attempt in result.attempts[-1:]), result.advice):
             out.print(line, markup=False, highlight=False)
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))

@@ -108,7 +108,7 @@ class Resolver:
     def _compiled(
         self, wanted: Wanted, place: Path, sources: Collection[str], built: Iterable[Path], given: PackageIndexes
     ) -> tuple[LockedWheel, ...]:
-        """What uv chooses. It may take `sources` without a build, because it is told what they require: nothing."""
+        """What uv chooses. It may take `sources` without a build, because a file of ours states that they require nothing."""
         files = {
             "requirements.txt": wanted.requirements,
             "constraints.txt": wanted.constraints,

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.database import dump, load
 from workers.context import JobContext
-from workers.diffs import patched
-from workers.errors import BadInput, CannotRun
+from workers.diffs import parse_diff, patched
+from workers.environments.provide import Commit
+from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.pinning import noted, outdated
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
+from workers.git_command import TooMuchForGit
 from workers.jobs import Fix, Job
 from workers.messages import conversation, review
 from workers.messages import repair as repairs
@@ -79,7 +81,7 @@ def path_of(issue: int, paths: Collection[str]) -> str:
 class RepairRequest:
     """One request for a repair, pinned: who asked where, and which code it speaks of.
 
-    `added_tests` serve the proof; only those that a person with write access wrote are committed.
+    `base` is the commit that a pull request starts from, empty for an issue. `added_tests` serve the proof; only those that a person with write access wrote are committed.
     """
 
     job: Fix
@@ -87,6 +89,7 @@ class RepairRequest:
     github: GitHub
     mirror: Mirror
     branch: str
+    base: str
     forked: bool
     added_tests: dict[str, bytes]
     commits_tests: bool
@@ -135,6 +138,7 @@ def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHu
         github=github,
         mirror=mirror,
         branch=head.name,
+        base=pull.base_sha if pull else "",
         forked=pull is not None and pull.head_repository_id != job.repository.id,
         added_tests={} if test is None else {path_of(job.issue, mirror.paths(stored.task.sha)): test.encode()},
         commits_tests=trusted,
@@ -160,7 +164,8 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
         for path, content in case.added_tests.items():
             _add(tree, path, content)
-        project = _project(tree, case.task.repository, context)
+        named = named_tests(f"{case.job.comment}\n{case.job.body}")
+        project = _project(tree, case, _changed(case, named), context)
         deps = context.for_task(f"repair:{case.task.number}").repair_deps()
         llm = context.llm_options(
             case.task,
@@ -168,14 +173,27 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
             history=partial(case.mirror.log, case.task.sha),
             images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
         )
-        repaired = repair(case.task, project, deps, llm, named_tests(f"{case.job.comment}\n{case.job.body}"))
+        repaired = replace(repair(case.task, project, deps, llm, named), note=project.note)
     context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
     return repaired
 
 
-def _project(tree: Path, repository: str, context: JobContext) -> Project:
+def _changed(case: RepairRequest, named: Sequence[str]) -> Collection[str]:
+    """The files that tell which of several projects is meant: those of the failing tests, else those of the pull request."""
+    files = {*case.added_tests, *(test.partition("::")[0] for test in named)}
+    if files or not case.base:
+        return files
     try:
-        return context.project(tree, repository)
+        case.mirror.fetch(case.base)
+        return [file.path for file in parse_diff(case.mirror.diff(case.base, case.task.sha)).files]
+    except (TooMuchForGit, Gone):
+        return ()
+
+
+def _project(tree: Path, case: RepairRequest, changed: Collection[str], context: JobContext) -> Project:
+    commit = Commit(case.mirror.directory, case.task.sha)
+    try:
+        return context.project(tree, case.task.repository, changed=changed, commit=commit)
     except BadInput as error:  # the place of the checkout on this machine stays private
         raise BadInput(str(error).replace(str(tree), "this repository")) from error
 
@@ -191,7 +209,7 @@ def _add(tree: Path, path: str, content: bytes) -> None:
 
 def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
     """Open the pull request of a proven fix, and answer where the request came from."""
-    answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside)
+    answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
     comment = post_comment(case.job.issue, answer, case.key("answer"), context, case.github)
     if repaired.attempts:
         _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
@@ -209,8 +227,9 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
             return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
-            effort = repaired.effort.described() if repaired.effort else ""
-            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds, effort=effort)
+            return repairs.fix_not_found(
+                repaired.failure, repaired.attempts, seconds=repaired.seconds, advice=repaired.advice
+            )
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
             return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name)
@@ -256,7 +275,7 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
 def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt, context: JobContext) -> None:
     """Remember what a verdict on a post is about: the choice of the strategy, and that of the engine, if there was one."""
     made = context.store.ledger.decisions_of_task(case.task.id)
-    engine = (each.id for each in made if each.chosen == EMBEDDED and not attempt.by_model)
+    engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
     context.store.posts.add(
         Post(
             repository=case.task.repository,

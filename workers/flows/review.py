@@ -23,6 +23,7 @@ from memory.policy.review_policy import PostingDecision
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
 from workers.context import Context, JobContext
 from workers.diffs import parse_diff
+from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.ask import learnings_at
 from workers.flows.finding_outcomes import record_endings
@@ -170,7 +171,9 @@ def read_change(
             base_tree=base_tree,
             head_tree=head_tree,
             diff=diff,
-            project=partial(_project, head_tree, repository, diff, context, python),
+            project=partial(
+                _project, head_tree, repository, diff, context, python, Commit(mirror.directory, commits[1])
+            ),
             may_run_tests=may_run_tests,
             progress=context.progress,
             tools=context.settings.review_tools,
@@ -179,11 +182,13 @@ def read_change(
         )
 
 
-def _project(tree: Path, repository: str, diff: str, context: Context, python: Path | None) -> Project | None:
+def _project(
+    tree: Path, repository: str, diff: str, context: Context, python: Path | None, commit: Commit
+) -> Project | None:
     """How to run the tests; None for a project that has none."""
     changed = [file.path for file in parse_diff(diff).files]
     try:
-        return context.project(tree, repository, python=python, changed=changed)
+        return context.project(tree, repository, python=python, changed=changed, commit=commit)
     except BadInput:
         return None
 

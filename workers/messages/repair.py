@@ -58,7 +58,7 @@ def fix_body(
             "",
             f"**Files:** {', '.join(name(path) + (' (new)' if new else '') for path, new in files.items())}",
             *(line for path, text in tests.items() for line in _test(path, text, committed=path in files)),
-            *(["", f"**What the model says:** {plain(attempt.reflection)}"] if attempt.by_model else []),
+            *(["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []),
             "",
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
@@ -137,7 +137,7 @@ def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
     return [_patch(attempt.patch), "", "**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
-def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "") -> str:
+def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, advice: str = "") -> str:
     """The answer when no repair could be proven: what was tried, and what came closest."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
@@ -152,7 +152,7 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             *tried,
             "",
             *(["**What I learned from it**", "", *learned, ""] if learned else []),
-            *([plain(effort), ""] if effort else []),
+            *([plain(advice), ""] if advice else []),
         ]
     )
 
@@ -171,6 +171,11 @@ def set_aside(reasons: Sequence[str]) -> str:
     more = len(reasons) - SHOWN_TESTS
     lines = [f"- {plain(each)}" for each in reasons[:SHOWN_TESTS]] + ([f"- and {more} more"] if more > 0 else [])
     return "\n".join(["", "", "**Set aside, because nothing here can repair it:**", "", *lines]) if lines else ""
+
+
+def note(text: str) -> str:
+    """What is added to an answer where the tests ran otherwise than usual; empty for an empty text."""
+    return f"\n\n**Where the tests ran:** {plain(text)}." if text else ""
 
 
 _OUTCOMES = {
@@ -243,8 +248,13 @@ def _question(proof: Proof) -> list[str]:
     ]
 
 
+def is_by_model(attempt: Attempt) -> bool:
+    """Whether a model wrote the patch."""
+    return attempt.strategy.startswith("model:")
+
+
 def _effort(attempt: Attempt) -> str:
-    if attempt.by_model:
+    if is_by_model(attempt):
         return f"{counted(attempt.candidates, 'step')} of the model"
     return f"{counted(attempt.candidates, 'candidate')} tried"
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from workers.ports import Ending, Sandbox
 from workers.repair.out_of_reach import out_of_reach
@@ -47,16 +48,16 @@ class FirstRun:
 
 def first_run(sandbox: Sandbox, project: Project, named: Sequence[str], allowance: TimeAllowance) -> FirstRun:
     """The `named` tests, or those that pytest's cache in the checkout names, if any of them fails; else the whole suite."""
-    known = [test for test in named or last_failed(project) if (project.tree / _file(test)).is_file()][:MOST_NAMED]
+    known = [test for test in named or last_failed(project.tree) if (project.tree / _file(test)).is_file()][:MOST_NAMED]
     found = _named(sandbox, project, known, allowance) if known else None
     return found if found is not None and found.failing() else _suite(sandbox, project, allowance)
 
 
-def last_failed(project: Project) -> tuple[str, ...]:
+def last_failed(tree: Path) -> tuple[str, ...]:
     """The tests that failed last, by pytest's cache in the checkout; none where it cannot be read."""
-    cache = project.tree / LAST_FAILED
+    cache = tree / LAST_FAILED
     try:
-        if cache.resolve() != project.tree.resolve() / LAST_FAILED or cache.stat().st_size > LARGEST_CACHE:
+        if cache.resolve() != tree.resolve() / LAST_FAILED or cache.stat().st_size > LARGEST_CACHE:
             return ()
         found = json.loads(cache.read_bytes())
     except (OSError, ValueError, RecursionError):

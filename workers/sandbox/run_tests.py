@@ -44,7 +44,8 @@ CONFIGURED_IN = {
 class Project:
     """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first.
 
-    The tests start in `directory`, with these `variables`; their ids are relative to the tree.
+    The tests start in `directory`, with these `variables`; their ids are relative to the tree. `note` is one line for
+    the user about where they run, empty where nothing is unusual.
     """
 
     tree: Path
@@ -54,6 +55,7 @@ class Project:
     read_only: tuple[Path, ...] = ()
     directory: str = "."
     variables: tuple[tuple[str, str], ...] = ()
+    note: str = ""
 
     def starts_with(self, word: str) -> Path:
         """The path in the tree that an argument of the test command names, if it names any."""
