@@ -40,7 +40,7 @@ def repaired_json(result: Repaired) -> Json:
         "test_runs": result.test_runs,
         "seconds": round(result.seconds, 3),
         "proof_seconds": round(result.proof_seconds, 3),
-        "advice": result.advice or None,
+        "advice": _advice(result) or None,
         "note": result.note or None,
         "decision_ids": [attempt.decision_id for attempt in result.attempts],
     }
@@ -113,6 +113,16 @@ class Progress:
         self._held = None
 
 
+def _advice(result: Repaired) -> str:
+    """Where the time went, and the options that would help."""
+    if (effort := result.effort) is None or result.failure is None:
+        return ""
+    first = result.failure.failing_tests[0]
+    name = f"name one failing test (--test-command 'python -m pytest {first}') or " if effort.whole else ""
+    more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
+    return f"{effort.described()}{'' if effort.exhausted else more}"
+
+
 def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     """`apprentice fix`."""
     for line in result.set_aside[:MOST_SET_ASIDE]:
@@ -130,7 +140,7 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     proven = result.proven
     if proven is None or proven.proof is None:
         out.print(f"[bold]not fixed[/] in {_seconds(result)}, {result.candidates} candidates tried")
-        for line in (*(attempt.reflection for attempt in result.attempts[-1:]), result.advice):
+        for line in (*(attempt.reflection for attempt in result.attempts[-1:]), _advice(result)):
             out.print(line, markup=False, highlight=False)
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))

@@ -206,6 +206,11 @@ class Attempt:
     shape: EditShape | None = None
     proof: Proof | None = None
 
+    @property
+    def by_model(self) -> bool:
+        """Whether a model wrote the patch."""
+        return self.strategy.startswith("model:")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:

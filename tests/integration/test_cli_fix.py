@@ -181,12 +181,12 @@ def test_what_cannot_be_fixed(home: Path, tmp_path: Path) -> None:
     lost = SOUND | {"shop/till.py": SOUND["shop/till.py"].replace("self.sales.append((name, count))", "count += 1")}
     project = written(tmp_path / "shop", lost)
     before = digest(project)
-    ran = apprentice(home, "fix", project, "--json", "--budget", "8")
+    ran = apprentice(home, "fix", project, "--json", "--budget", "20")
     document = ran.document()
     assert (ran.code, document["status"], document["patch"], document["proof"]) == (1, "not_fixed", None, None)
     assert len(document["failure"]["failing_tests"]) == 4
-    assert " of it to find what fails" in document["advice"]
-    assert "give more time (--budget 24)" in document["advice"]
+    assert "s to find what fails" in document["advice"]
+    assert "give more time (--budget 60)" in document["advice"]
     assert document["attempts"]
     assert digest(project) == before
 

@@ -20,6 +20,6 @@ def town(tmp_path: Path) -> Iterator[Town]:
 
 @pytest.fixture
 def hurried_town(tmp_path: Path) -> Iterator[Town]:
-    """A town where a repair must end within a few seconds."""
-    with founding.town(tmp_path, budget_seconds=6.0) as made:
+    """A town where a repair must end soon."""
+    with founding.town(tmp_path, budget_seconds=16.0) as made:
         yield made

@@ -74,7 +74,8 @@ def shown(text: str) -> str:
 def without_effort(text: str) -> str:
     """The same without what was tried, of which a repair in a hurry gets further on a faster machine."""
     text = re.sub(r"(\| `[\w/]+` \| <n> candidates? tried \| .* \|\n)+", "| <attempts> |\n", shown(text))
-    return re.sub(r"(- [\w/]+: .*\n)+", "<reflections>\n", text)
+    text = re.sub(r"(- [\w/]+: .*\n)+", "<reflections>\n", text)
+    return re.sub(r"\d+ candidates in .* for proofs\..*", "<effort>", text)
 
 
 def test_issue_with_a_failing_test(town: Town) -> None:
@@ -215,6 +216,8 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 **What I learned from it**
 
 <reflections>
+
+<effort>
 <!-- marker -->\
 """)
     assert town.fixes() == []

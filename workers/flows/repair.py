@@ -227,9 +227,8 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
             return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
-            return repairs.fix_not_found(
-                repaired.failure, repaired.attempts, seconds=repaired.seconds, advice=repaired.advice
-            )
+            effort = repaired.effort.described() if repaired.effort else ""
+            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds, effort=effort)
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
             return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name)
@@ -275,7 +274,7 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
 def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt, context: JobContext) -> None:
     """Remember what a verdict on a post is about: the choice of the strategy, and that of the engine, if there was one."""
     made = context.store.ledger.decisions_of_task(case.task.id)
-    engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
+    engine = (each.id for each in made if each.chosen == EMBEDDED and not attempt.by_model)
     context.store.posts.add(
         Post(
             repository=case.task.repository,

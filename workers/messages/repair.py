@@ -58,7 +58,7 @@ def fix_body(
             "",
             f"**Files:** {', '.join(name(path) + (' (new)' if new else '') for path, new in files.items())}",
             *(line for path, text in tests.items() for line in _test(path, text, committed=path in files)),
-            *(["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []),
+            *(["", f"**What the model says:** {plain(attempt.reflection)}"] if attempt.by_model else []),
             "",
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
@@ -137,7 +137,7 @@ def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
     return [_patch(attempt.patch), "", "**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
-def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, advice: str = "") -> str:
+def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "") -> str:
     """The answer when no repair could be proven: what was tried, and what came closest."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
@@ -152,7 +152,7 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             *tried,
             "",
             *(["**What I learned from it**", "", *learned, ""] if learned else []),
-            *([plain(advice), ""] if advice else []),
+            *([plain(effort), ""] if effort else []),
         ]
     )
 
@@ -248,13 +248,8 @@ def _question(proof: Proof) -> list[str]:
     ]
 
 
-def is_by_model(attempt: Attempt) -> bool:
-    """Whether a model wrote the patch."""
-    return attempt.strategy.startswith("model:")
-
-
 def _effort(attempt: Attempt) -> str:
-    if is_by_model(attempt):
+    if attempt.by_model:
         return f"{counted(attempt.candidates, 'step')} of the model"
     return f"{counted(attempt.candidates, 'candidate')} tried"
 

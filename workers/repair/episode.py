@@ -22,6 +22,7 @@ from workers.repair.result import (
     FirstPlausible,
     Repaired,
     RepairStatus,
+    SearchEffort,
     attempt_of,
     choice_components,
     components,
@@ -183,19 +184,21 @@ class _Loop:
             self._learn(engine, decision, attempt, result)
         return attempt
 
-    def advice(self, attempts: Sequence[Attempt], seconds: float) -> str:
-        """How `seconds` were used, and what would help."""
-        budget, reproduction, proving = self._deps.budget_seconds, self._case.reproduction, self.proof_seconds
-        tried = sum(attempt.candidates + attempt.rivals for attempt in attempts)
-        searching = max(seconds - reproduction.seconds - proving, 0.1)
-        used = (
-            f"{tried} candidates in {searching:.0f} s ({tried / searching:.1f} a second), after {reproduction.seconds:.0f} s "
-            f"to find what fails; {proving:.0f} s were for proofs."
+    def effort(self, attempts: Sequence[Attempt], seconds: float) -> SearchEffort | None:
+        """What a search did in `seconds`; None where a model tried last, and where there was nothing to try."""
+        exhausted = bool(attempts) and attempts[-1].outcome is AttemptOutcome.NOTHING_PLAUSIBLE
+        if attempts and (attempts[-1].by_model or (exhausted and not attempts[-1].candidates)):
+            return None
+        reproducing, proving = self._case.reproduction.seconds, self.proof_seconds
+        return SearchEffort(
+            candidates=sum(attempt.candidates + attempt.rivals for attempt in attempts),
+            searching=max(seconds - reproducing - proving, 0.0),
+            reproducing=reproducing,
+            proving=proving,
+            budget=self._deps.budget_seconds,
+            whole=self._case.reproduction.whole,
+            exhausted=exhausted,
         )
-        if attempts and attempts[-1].outcome is AttemptOutcome.NOTHING_PLAUSIBLE:
-            return f"{used} No edit is left to try, so more time does not help."
-        name = f"name one failing test (--test-command 'python -m pytest {self._case.failure.failing_tests[0]}') or "
-        return f"{used} To get further, {name if reproduction.whole else ''}give more time (--budget {3 * budget:.0f})."
 
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
         self._deps.learner.conclude(decision, components(self._case.failure, result))
@@ -224,6 +227,6 @@ def _result(
         test_runs=reproduction.test_runs + (loop.test_runs if loop else 0),
         seconds=seconds,
         proof_seconds=loop.proof_seconds if loop else 0.0,
-        advice=loop.advice(attempts, seconds) if loop and status is RepairStatus.NOT_FIXED else "",
+        effort=loop.effort(attempts, seconds) if loop and status is RepairStatus.NOT_FIXED else None,
         first=loop.first if loop else None,
     )

@@ -1,4 +1,6 @@
-"""Failures that no edit of the sources removes: tests that need the network, Docker or a service, and files that need packages."""
+"""Failures that no edit of the sources removes: tests that need the network, Docker or a service, files that need packages,
+and linters that run as if they were tests.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,8 @@ _REFUSED = re.compile(r"refused|[Cc]an't connect|not connect|No servers|ServerSe
 _SERVER = re.compile(r"(?<!\d)(5432|3306|6379|27017|5672|9200|11211|9092|1433|4222|8086|4566|2379)\b")
 """A refused connection means a service where its port is that of a well-known server: a database, a queue, a cache."""
 
+_DOCTESTS = ("DocTestFailure", "UnexpectedException", "MultipleDoctestFailures")
+
 
 def out_of_reach(report: TestReport, project: Project) -> dict[str, str]:
     """The failures to set aside by id, and why."""
@@ -36,7 +40,15 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
     need = "a service" if _REFUSED.search(text) and _SERVER.search(text) else ""
     if need := next((each for each, pattern in _NEEDS.items() if pattern.search(text)), need):
         return f"it needs {need}, which the sandbox does not have"
+    if _is_lint(result):
+        return "it is a check of a plug-in's, which no line of the project raised"
     return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""
+
+
+def _is_lint(result: TestResult) -> bool:
+    """Whether a check of a plug-in failed, as pytest-ruff's of a file: what tests raise passes through a line of the checkout."""
+    raised = result.error_type not in ("", *_DOCTESTS)
+    return raised and "::" in result.id and result.outcome is TestOutcome.FAILED and not result.frames
 
 
 def _lacks_package(result: TestResult, report: TestReport, project: Project) -> bool:

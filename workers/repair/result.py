@@ -79,12 +79,36 @@ class AttemptResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchEffort:
+    """What a search without success did, its times in seconds. `whole` says that the suite was run to find what fails.
+
+    `exhausted` says that no edit is left to try, so that more time does not help.
+    """
+
+    candidates: int
+    searching: float
+    reproducing: float
+    proving: float
+    budget: float
+    whole: bool
+    exhausted: bool
+
+    def described(self) -> str:
+        """The same in words."""
+        rate = self.candidates / max(self.searching, 0.1)
+        more = " No edit is left to try, so more time does not help." if self.exhausted else ""
+        return (
+            f"{self.candidates} candidates in {self.searching:.0f} s ({rate:.1f} a second), after "
+            f"{self.reproducing:.0f} s to find what fails; {self.proving:.0f} s were for proofs.{more}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
     """The result of a repair. `tests` is how many ran at first, `flaky` those set aside because they failed only once.
 
-    `proof_seconds` is the part of `seconds` for proofs; `advice` says what would
-    help where nothing was found, `set_aside` names failures that nothing here can repair, each with the reason, and
-    `note` says where the tests ran, if that is unusual.
+    `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` names
+    failures that nothing here can repair, each with the reason, and `note` says where the tests ran, if that is unusual.
     """
 
     status: RepairStatus
@@ -96,7 +120,7 @@ class Repaired:
     test_runs: int
     seconds: float
     proof_seconds: float = 0.0
-    advice: str = ""
+    effort: SearchEffort | None = None
     set_aside: tuple[str, ...] = ()
     note: str = ""
     first: FirstPlausible | None = None

@@ -37,6 +37,9 @@ MEMBERS = 0.6
 BROKEN, MISTYPED = 0.1, 0.4
 """What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
 
+SAME = 0.5
+"""Of edits that behave alike, those worth so much of the best one are worth about the same."""
+
 FAR_FETCHED = 0.2
 """An edit at the likeliest place that is worth less is unlikely: among all that come before it some pass by chance."""
 
@@ -173,8 +176,9 @@ def worth(field: Field) -> list[float]:
 
 
 def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
-    """The edits of one cluster. Of those worth about the same the most liked is first, else the smallest of equals."""
-    found = sorted(group, key=lambda n: (-worths[n], field.edits[n].size))
+    """The edits of one cluster: they behave alike, so of those worth about the same the most liked, else the smallest is first."""
+    least = SAME * max(worths[n] for n in group)
+    found = sorted(group, key=lambda n: (worths[n] < least, field.edits[n].size * (worths[n] >= least), -worths[n]))
     return [found[place] for place in _liked_first([worths[n] for n in found], found, field)]
 
 

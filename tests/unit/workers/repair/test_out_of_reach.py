@@ -6,14 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from memory.model import Frame
 from workers.repair.out_of_reach import out_of_reach
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import discover
 
+OWN = (Frame(path="test_a.py", line=3, function="test_a"),)
 
-def reason(tree: Path, error_type: str, message: str, *, test: str = "test_a.py::test_a") -> str:
+
+def reason(
+    tree: Path, error_type: str, message: str, *, test: str = "test_a.py::test_a", frames: tuple[Frame, ...] = OWN
+) -> str:
     outcome = TestOutcome.FAILED if "::" in test else TestOutcome.ERROR
-    result = TestResult(id=test, outcome=outcome, seconds=0.0, error_type=error_type, message=message)
+    frames = frames if "::" in test else ()
+    result = TestResult(id=test, outcome=outcome, seconds=0.0, error_type=error_type, message=message, frames=frames)
     report = TestReport(results=(result,), started=True, complete=True)
     project = discover(tree, python=None, test_command="python -m pytest")
     return out_of_reach(report, project).get(test, "")
@@ -57,3 +63,11 @@ def test_files_that_need_a_package(tmp_path: Path) -> None:
     assert found == "it cannot be collected: ModuleNotFoundError: No module named 'frobnicate'"
     for slip in ("shopp", "jsn"):
         assert reason(tmp_path, "ModuleNotFoundError", f"No module named '{slip}'", test="test_a.py") == ""
+
+
+def test_linters_are_no_tests(tmp_path: Path) -> None:
+    """What a plug-in checks is set aside; an example in a docstring, and a test that ends its process, are not."""
+    why = reason(tmp_path, "RuffError", "F401 `os` imported but unused", test="shop.py::ruff", frames=())
+    assert why.startswith("it is a check of a plug-in's")
+    assert reason(tmp_path, "DocTestFailure", "", test="shop.py::shop.price", frames=()) == ""
+    assert reason(tmp_path, "", "", frames=()) == ""

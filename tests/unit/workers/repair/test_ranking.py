@@ -102,11 +102,12 @@ def test_docstrings_and_annotations_count(bad: Observed) -> None:
     assert opinion(field((0.5, bad), (0.4, behaves("b")))).order == (1, 0)
 
 
-def test_of_equals_the_smaller_is_first() -> None:
-    """Which of two equally likely edits changes less."""
-    large, small = field((0.5, behaves("a")), (0.5, behaves("a"))).edits
+@pytest.mark.parametrize(("score", "order"), [(0.5, (1, 0)), (0.3, (1, 0)), (0.1, (0, 1))])
+def test_of_edits_that_behave_alike_the_smaller_is_first(score: float, order: tuple[int, ...]) -> None:
+    """Which of two edits of about the same worth changes less; one that is far less likely stays behind."""
+    large, small = field((0.5, behaves("a")), (score, behaves("a"))).edits
     both = replace(field(), edits=(replace(large, size=9), replace(small, size=2)))
-    assert opinion(both).order == (1, 0)
+    assert opinion(both).order == order
 
 
 def test_a_field_without_one_of_its_edits_is_about_the_others() -> None:

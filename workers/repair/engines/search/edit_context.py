@@ -140,8 +140,7 @@ class Site:
     @cached_property
     def body(self) -> tuple[cst.CSTNode, ...]:
         """Everything in the innermost function, or in the region when there is none; nested definitions left out."""
-        root: cst.CSTNode = self.definition.body if self.definition else self.region.tree
-        return tuple(below(root))
+        return self.region.below(self.definition.body if self.definition else self.region.tree)
 
     @cached_property
     def in_loop(self) -> bool:
@@ -312,11 +311,3 @@ class Site:
     def text_lines(self) -> list[str]:
         """The statement's whole lines, indentation included."""
         return self.region.text(*self.lines_of(self.unit.node)).splitlines()
-
-
-def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes below one, in source order, without what functions and classes defined inside hold."""
-    for child in node.children:
-        yield child
-        if not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            yield from below(child)

@@ -14,8 +14,9 @@ from itertools import combinations
 
 import libcst as cst
 
-from workers.repair.engines.search.edit_context import Site, below
+from workers.repair.engines.search.edit_context import Site
 from workers.repair.engines.search.scope import names_in
+from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.type_inference import (
     MAPPING,
     NUMBER,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from memory.model import Failure
@@ -42,9 +42,10 @@ def examples_of(name: str, docstring: str, tests: Mapping[str, str]) -> Examples
     """What the docstring and the texts of the tests show of the function `name`."""
     calls: list[tuple[ast.expr, ...]] = []
     values: list[object] = []
-    for tree in _parsed([*_DOCTEST.findall(docstring), *(text for text in tests.values() if name in text)]):
-        names = {name, *_aliases(tree, name)}
-        for node in ast.walk(tree):
+    for text in (*_DOCTEST.findall(docstring), *(text for text in tests.values() if name in text)):
+        nodes = _nodes(text.strip())
+        names = {name, *_aliases(nodes, name)}
+        for node in nodes:
             if isinstance(node, ast.Call) and called(node) in names:
                 calls.append(tuple(node.args))
             elif isinstance(node, ast.Constant):
@@ -62,10 +63,17 @@ def examples_of(name: str, docstring: str, tests: Mapping[str, str]) -> Examples
     )
 
 
-def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def _nodes(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of a text: a test file is read for one function after the other."""
+    tree = parsed(text)
+    return tuple(ast.walk(tree)) if tree is not None else ()
+
+
+def _aliases(nodes: Sequence[ast.AST], name: str) -> Iterator[str]:
     """Parameters of the test file's own functions that are handed the function itself."""
-    own = {node.name: node for node in ast.walk(tree) if isinstance(node, FunctionNode)}
-    for node in ast.walk(tree):
+    own = {node.name: node for node in nodes if isinstance(node, FunctionNode)}
+    for node in nodes:
         target = own.get(called(node))
         if isinstance(node, ast.Call) and target is not None:
             for parameter, argument in zip(target.args.args, node.args, strict=False):

@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, islice
 
 import libcst as cst
 
@@ -39,6 +39,9 @@ LIFT = 0.9
 
 PLACE, KIND = 1.2, 0.7
 """How much a suspect's score and a template's prior count beside each other and beside an edit's own weight."""
+
+MADE = 16
+"""So many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
 
 REPLAY = "replay"
 """The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
@@ -81,10 +84,10 @@ class Weighing:
         learned = self.template_weight.get(template.name, 1.0)
         return min(1.0, math.pow(suspect, PLACE) * math.pow(template.prior_for(self.failure.family), KIND) * learned)
 
-    def bound(self, suspect: float, template: Template) -> float:
-        """The most that any edit of a template can score at a suspect."""
-        lifts = [weight for shape, weight in self.replay.items() if shape.template == template.name]
-        return _lifted(self.base(suspect, template), max(lifts, default=0.0))
+    def bound(self, suspect: float, template: Template, weight: float = 1.0) -> float:
+        """The most that an edit of a template can score at a suspect, if it weighs no more than `weight`."""
+        lifts = [lift for shape, lift in self.replay.items() if shape.template == template.name]
+        return _lifted(self.base(suspect, template) * weight, max(lifts, default=0.0))
 
     def weighed(self, draft: EditDraft) -> EditDraft | None:
         """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
@@ -194,13 +197,24 @@ class _Search:
     def _drafts(
         self, site: Site, template: Template, nodes: Sequence[cst.CSTNode], suspect: float
     ) -> Iterator[EditDraft]:
-        base = self.weighing.base(suspect, template)
         for node in nodes:
-            for edit in template.edits(node, site):
-                score = base * edit.weight * _relevance(edit, site)
-                made = EditDraft(site=site, template=template, edit=edit, score=score)
-                if (draft := self.weighing.weighed(made)) is not None:
-                    yield draft
+            yield from self._some(template.edits(node, site), site, template, suspect, 1.0)
+
+    def _some(
+        self, edits: Iterator[Edit], site: Site, template: Template, suspect: float, most: float
+    ) -> Iterator[EditDraft]:
+        """The next few edits at a node, none of which weighs above `most`; the rest is made when nothing better is at hand."""
+        base = self.weighing.base(suspect, template)
+        some = list(islice(edits, MADE))
+        for edit in some:
+            score = base * min(edit.weight, most) * _relevance(edit, site)
+            made = EditDraft(site=site, template=template, edit=edit, score=score)
+            if (draft := self.weighing.weighed(made)) is not None:
+                yield draft
+        if len(some) == MADE:
+            most = min(most, max(edit.weight for edit in some))
+            rest = partial(self._some, edits, site, template, suspect, most)
+            self.push(self.weighing.bound(suspect, template, most), rest)
 
 
 def _relevance(edit: Edit, site: Site) -> float:

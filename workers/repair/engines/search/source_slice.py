@@ -152,6 +152,14 @@ def _merged(extents: list[Extent]) -> list[Extent]:
     return merged
 
 
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes below one, in source order, without what functions and classes defined inside hold."""
+    for child in node.children:
+        yield child
+        if not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            yield from below(child)
+
+
 class Region:
     """A piece of a module as a LibCST tree, with positions and parents. `data` is its text, wrapped when indented."""
 
@@ -163,9 +171,16 @@ class Region:
         self.prefix = len(_WRAP) if extent.indented else 0
         self.tree = tree
         self._kinds: dict[FunctionNode | None, Kinds] = {}
+        self._below: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
         self._parents = wrapper.resolve(ParentNodeProvider)
+
+    def below(self, node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+        """What `below` gives, asked once for each node."""
+        if node not in self._below:
+            self._below[node] = tuple(below(node))
+        return self._below[node]
 
     def kinds(self, functions: Sequence[FunctionNode], examples: Examples) -> Kinds:
         """What kinds of values the names of a function, and of those around it, hold; asked once for each."""

@@ -309,6 +309,18 @@ CASES = [
         """,
         {"error": "AttributeError"},
     ),
+    (
+        "swapped_arguments",
+        """
+        def f(a, b, c):
+            return g(c, a, b)
+        """,
+        """
+        def f(a, b, c):
+            return g(a, b, c)
+        """,
+        {},
+    ),
 ]
 
 

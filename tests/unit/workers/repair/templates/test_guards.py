@@ -192,6 +192,24 @@ CASES = [
         """,
         {},
     ),
+    (
+        "caught_type",
+        """
+        def f(a):
+            try:
+                return a.decode()
+            except TypeError:
+                return None
+        """,
+        """
+        def f(a):
+            try:
+                return a.decode()
+            except (TypeError, UnicodeDecodeError):
+                return None
+        """,
+        {"error": "UnicodeDecodeError", "message": "'utf-8' codec can't decode"},
+    ),
 ]
 
 

@@ -276,6 +276,22 @@ CASES = [
         """,
         {},
     ),
+    (
+        "comparison_and_operand",
+        """
+        def f(items):
+            if len(items) > 1:
+                return items[0]
+            return None
+        """,
+        """
+        def f(items):
+            if len(items) == 0:
+                return items[0]
+            return None
+        """,
+        {},
+    ),
 ]
 
 

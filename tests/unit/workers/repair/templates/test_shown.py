@@ -136,6 +136,124 @@ CASES = [
         "",
         "assert f(Leaf('string'))",
     ),
+    (
+        "constant_for_variable",
+        """
+        DEFAULT = None
+        def f(x=DEFAULT):
+            return x
+        """,
+        """
+        DEFAULT = "utf-8"
+        def f(x=DEFAULT):
+            return x
+        """,
+        "",
+        "assert f() == 'utf-8'",
+    ),
+    (
+        "constant_for_variable",
+        """
+        def mode(kind):
+            return opened(kind, kind)
+        """,
+        """
+        def mode(kind):
+            return opened(kind, "rb")
+        """,
+        "",
+        "called.assert_called_with('a', 'rb')",
+    ),
+    (
+        "constant_for_variable",
+        """
+        def limit(n):
+            return cut(n, n)
+        """,
+        """
+        def limit(n):
+            return cut(n, 25)
+        """,
+        "",
+        "assert limit(3) == 25",
+    ),
+    (
+        "shown_element",
+        """
+        class A:
+            def key(self):
+                return (self.name, self.size)
+            def __init__(self, name, size, kind):
+                self.name = name
+                self.size = size
+                self.kind = kind
+        """,
+        """
+        class A:
+            def key(self):
+                return (self.name, self.size, self.kind)
+            def __init__(self, name, size, kind):
+                self.name = name
+                self.size = size
+                self.kind = kind
+        """,
+        "",
+        "assert A(1,2,3).key() != A(1,2,4).key()",
+    ),
+    (
+        "shown_element",
+        """
+        from x import A, B, C
+        KINDS = (A, B)
+        def f(v):
+            return isinstance(v, KINDS)
+        """,
+        """
+        from x import A, B, C
+        KINDS = (A, B, C)
+        def f(v):
+            return isinstance(v, KINDS)
+        """,
+        "",
+        "assert f(C())",
+    ),
+    (
+        "missing_affix",
+        """
+        def f(parts):
+            return ';'.join(parts)
+        """,
+        """
+        def f(parts):
+            return 'RRULE:' + ';'.join(parts)
+        """,
+        "assert 'a' == 'RRULE:a'",
+        "assert f(['a']) == 'RRULE:a'",
+    ),
+    (
+        "shown_entry",
+        """
+        SIZES = {"s": 1, "m": 2}
+        """,
+        """
+        SIZES = {"s": 1, "m": 2, "l": 3}
+        """,
+        "'l'",
+        "assert SIZES['l'] == 3",
+    ),
+    (
+        "misspelt_word",
+        """
+        def f(name):
+            raise ValueError(f"an atribute of {name} is not allowed")
+        """,
+        """
+        def f(name):
+            raise ValueError(f"an attribute of {name} is not allowed")
+        """,
+        "",
+        "assert raised == 'an attribute of Ann is not allowed'",
+    ),
 ]
 
 

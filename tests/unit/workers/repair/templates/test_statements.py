@@ -352,6 +352,118 @@ CASES = [
         """,
         {},
     ),
+    (
+        "outdented_statement",
+        """
+        def f(rows):
+            total = 0
+            for row in rows:
+                total += row
+                mean = total / len(rows)
+                log(mean)
+                return mean
+        """,
+        """
+        def f(rows):
+            total = 0
+            for row in rows:
+                total += row
+            mean = total / len(rows)
+            log(mean)
+            return mean
+        """,
+        {},
+    ),
+    (
+        "indented_statement",
+        """
+        def f(rows):
+            out = []
+            for row in rows:
+                name = row.name
+            key = name.lower()
+            out.append(key)
+            return out
+        """,
+        """
+        def f(rows):
+            out = []
+            for row in rows:
+                name = row.name
+                key = name.lower()
+                out.append(key)
+            return out
+        """,
+        {},
+    ),
+    (
+        "missing_local",
+        """
+        def f(rows):
+            for row in rows:
+                seen.append(row)
+            return seen
+        """,
+        """
+        def f(rows):
+            seen = []
+            for row in rows:
+                seen.append(row)
+            return seen
+        """,
+        {"error": "NameError", "message": "name 'seen' is not defined"},
+    ),
+    (
+        "missing_statement",
+        """
+        def f(rows):
+            out = {}
+            for row in rows:
+                name = row.name
+            return out
+        """,
+        """
+        def f(rows):
+            out = {}
+            for row in rows:
+                name = row.name
+                out[name] = row
+            return out
+        """,
+        {},
+    ),
+    (
+        "missing_call",
+        """
+        def f(handle):
+            handle.write("x")
+            return handle.read()
+        """,
+        """
+        def f(handle):
+            handle.write("x")
+            handle.seek(0)
+            return handle.read()
+        """,
+        {},
+    ),
+    (
+        "missing_call",
+        """
+        def f(path):
+            handle = open(path)
+            text = handle.read()
+            return text
+        """,
+        """
+        def f(path):
+            handle = open(path)
+            text = handle.read()
+            handle.close()
+            return text
+        """,
+        {},
+    ),
 ]
 
 

@@ -240,6 +240,74 @@ CASES = [
         """,
         {},
     ),
+    (
+        "own_conversion",
+        """
+        def clean(text):
+            return text.strip()
+        def names(rows):
+            found = []
+            for row in rows:
+                found.append(row.name)
+            return found
+        """,
+        """
+        def clean(text):
+            return text.strip()
+        def names(rows):
+            found = []
+            for row in rows:
+                found.append(clean(row.name))
+            return found
+        """,
+        {},
+    ),
+    (
+        "own_conversion",
+        """
+        class P:
+            def _norm(self, key):
+                return key.lower()
+            def get(self, key):
+                return self.data[key]
+        """,
+        """
+        class P:
+            def _norm(self, key):
+                return key.lower()
+            def get(self, key):
+                return self.data[self._norm(key)]
+        """,
+        {"error": "KeyError", "message": "'A'"},
+    ),
+    (
+        "constant_for_variable",
+        """
+        def outer(limit):
+            def inner(x):
+                return x + 1
+            return inner
+        """,
+        """
+        def outer(limit):
+            def inner(x):
+                return x + limit
+            return inner
+        """,
+        {},
+    ),
+    (
+        "constant_for_variable",
+        """
+        def f(a, sep=","):
+            return a.split(sep)
+        """,
+        """
+        def f(a, sep=None):
+            return a.split(sep)
+        """,
+        {},
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 
 import libcst as cst
 
@@ -22,6 +22,7 @@ from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import alike, bound_in_statement
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC)
+_MOST_ROTATED = 5
 
 
 def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
@@ -33,12 +34,17 @@ def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
 
 @template(cst.Call, strategy="calls", prior=0.65, families=_ANY)
 def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`f(a, b)` → `f(b, a)`: neighbours first."""
+    """`f(a, b)` → `f(b, a)`: neighbours first; `f(c, a, b)` → `f(a, b, c)`: one in the wrong place."""
     plain = [arg for arg in node.args if not arg.star and arg.keyword is None]
     for i, j in sorted(combinations(range(len(plain)), 2), key=lambda pair: pair[1] - pair[0]):
         yield site.exchange(plain[i].value, plain[j].value, around=node, weight=1 / (j - i))
     for one, other in combinations([arg for arg in node.args if arg.keyword is not None], 2):
         yield site.exchange(one.value, other.value, around=node, weight=0.6)
+    texts = [site.code(arg.value) for arg in plain]
+    if 2 < len(plain) <= _MOST_ROTATED:
+        for rotated in ((*texts[1:], texts[0]), (texts[-1], *texts[:-1])):
+            splices = (site.replace(arg.value, code).splices for arg, code in zip(plain, rotated, strict=True))
+            yield Edit(splices=tuple(chain.from_iterable(splices)), around=site.region.span(node), weight=0.4)
 
 
 @template(cst.Call, strategy="calls", prior=0.5, families=_ANY)

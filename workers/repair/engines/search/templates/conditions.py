@@ -15,8 +15,9 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
-from workers.repair.engines.search.edit_context import Edit, Site, below, wrapped
+from workers.repair.engines.search.edit_context import Edit, Site, wrapped
 from workers.repair.engines.search.predicates import preconditions
+from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import TYPES, bound_in_statement
 

@@ -9,6 +9,7 @@ that they prevent.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 
 import libcst as cst
@@ -137,7 +138,8 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if not isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)) or node.type is None:
         return
     old = site.code(node.type).strip("()")
-    named = (site.failure.error_type,) if site.failure.error_type in (*_COMMON, *_own(site)) else ()
+    raised = site.failure.error_type
+    named = (raised,) if raised in (*vars(builtins), *_own(site)) else ()
     options = [name for name in dict.fromkeys((*named, *_own(site), *_COMMON)) if name not in old]
     for name, weight in fading(options):
         yield site.replace(node.type, name, weight=weight)

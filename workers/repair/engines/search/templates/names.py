@@ -16,7 +16,8 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
-from workers.repair.engines.search.edit_context import Edit, Site, below
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.templates import template
 
 _ANY = (Family.ASSERTION, Family.NAME, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.RECURSION)

@@ -131,7 +131,7 @@ def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
 def comparison_and_operand(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a < b` → `a <= c`, `a > b - 1`: a comparison with two wrong tokens."""
     target = node.comparisons[0]
-    signs = _COMPARISONS.get(site.code(target.operator), ())[:3]
+    signs = _COMPARISONS.get(site.code(target.operator), ())[:5]
     if len(node.comparisons) > 1 or site.code(target.comparator) == "None":
         return
     for sign, worth in fading(signs):

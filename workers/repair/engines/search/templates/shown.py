@@ -6,6 +6,7 @@ The ingredient of a fix is mostly in the test that asks for it (SemFix, Nguyen e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,9 +16,11 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.evidence import TextChange
 from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.type_inference import TEXT, may_be
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ATTRIBUTE, Family.OTHER)
 _CONTEXTS = ((3, 3), (3, 0), (0, 3), (1, 1), (1, 0), (0, 1))
+_LONGEST, _ALIKE = 400, 0.75
 _PLAIN = frozenset("\\\n'\"{}")
 
 
@@ -42,6 +45,43 @@ def _changed(text: str, change: TextChange) -> Iterator[str]:
         if found and text.count(found) == 1:
             yield text.replace(found, before + change.expected + behind)
             return
+
+
+@template(cst.CSTNode, strategy="boundaries", prior=0.7, families=_VALUES)
+def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`"an atribute"` → `"an attribute"`: a word of a text that the failing test spells otherwise."""
+    if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or isinstance(site.parent(node), cst.Expr):
+        return
+    text, shown = site.code(node), site.evidence.words
+    for word in dict.fromkeys(re.findall(r"[^\W\d_]{4,}", text)) if len(text) <= _LONGEST else ():
+        near = (
+            [other for other in shown if other != word and likeness(word, other) >= _ALIKE] if word not in shown else []
+        )
+        for other, weight in fading(sorted(near, key=lambda other: (-likeness(word, other), other))[:2]):
+            yield site.token(node, re.sub(rf"\b{word}\b", other, text), weight=weight)
+
+
+@template(cst.BaseExpression, strategy="operators", prior=0.6, families=_VALUES)
+def missing_affix(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `"RULE:" + a`, `a + ";"`: what an assertion expected before or behind the actual text."""
+    if isinstance(site.parent(node), (cst.Arg, cst.Assign, cst.Return)) and not isinstance(node, cst.BaseString):
+        for change in site.evidence.changes if may_be(site.kind(site.code(node)), TEXT) else ():
+            if not change.actual and not (change.before and change.behind):
+                both = (repr(change.expected), site.operand(node, 11))
+                yield site.replace(node, " + ".join(both if change.behind else both[::-1]))
+
+
+@template(cst.Dict, strategy="boundaries", prior=0.4, families=_VALUES)
+def shown_entry(node: cst.Dict, site: Site) -> Iterator[Edit]:
+    """`{"s": 1}` → `{"s": 1, "l": 3}`: a key and a value that the failing test shows."""
+    last = node.elements[-1] if node.elements else None
+    if not isinstance(last, cst.DictElement):
+        return
+    known = [site.code(element.key) for element in node.elements if isinstance(element, cst.DictElement)]
+    end = site.region.outer_span(last.value)[1]
+    for key, worth in fading(_siblings(known[-1], known, site)[:4]):
+        for value, weight in fading(_siblings(site.code(last.value), [key], site)[:4]):
+            yield site.splice(end, end, f", {key}: {value}", weight=worth * weight, around=site.region.span(node))
 
 
 @template(cst.Call, strategy="calls", prior=0.5, families=_VALUES)
@@ -71,10 +111,27 @@ def shown_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     if not isinstance(node, (cst.List, cst.Tuple, cst.Set)) or not node.elements or site.code(node).count("\n") > 1:
         return
     values = [site.code(element.value) for element in node.elements]
-    for code, weight in fading(_siblings(values[-1], values, site)):
+    for code, weight in fading(
+        (*_siblings(values[-1], values, site), *_namesakes(node.elements[-1].value, values, site))
+    ):
         yield _put_together(node, [*values, code], site, weight)
     for index in reversed(range(len(values))) if 1 < len(values) <= 6 else ():
         yield _put_together(node, values[:index] + values[index + 1 :], site, 0.4)
+
+
+def _namesakes(last: cst.BaseExpression, values: list[str], site: Site) -> list[str]:
+    """Attributes of the same object beside an attribute, other names of the module beside a name."""
+    if isinstance(last, cst.Attribute):
+        base = site.code(last.value)
+        own = site.module.members(site.function.owner) if site.function and base == site.receiver else ()
+        near = [f"{base}.{name}" for name in (*own, *site.module.parts.get(base, ()))]
+    else:
+        near = [*site.callables, *site.module.variables] if isinstance(last, cst.Name) else []
+    fitting = [code for code in dict.fromkeys(near) if code not in values]
+    shown = site.evidence.words
+    return sorted(fitting, key=lambda code: (code.rpartition(".")[2] not in shown, -likeness(code, site.code(last))))[
+        :8
+    ]
 
 
 def _siblings(last: str, values: list[str], site: Site) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 import libcst as cst
 
@@ -19,8 +20,10 @@ from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import empties
-from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, SET, TEXT, element, outer
+from workers.repair.engines.search.type_inference import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, outer
 
+_OF_FILES = frozenset({"read", "readline", "readlines", "write", "writelines"})
+_LONGEST_RUN = 3
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
 
 
@@ -77,21 +80,22 @@ def unwrapped_block(node: cst.If, site: Site) -> Iterator[Edit]:
 
 @template(cst.CSTNode, strategy="statements", prior=0.55, families=_FLOW)
 def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """The last statement of a block moves out, behind it: a `return` that stood inside its loop."""
+    """The last statements of a block move out, behind it: a `return` that stood inside its loop."""
     siblings, index = _position(site)
-    if not _is_statement(node, site) or index < 1 or index != len(siblings) - 1 or _holds_long_string(node, site):
+    run = siblings[index:]
+    if not _is_statement(node, site) or index < 1 or any(_holds_long_string(each, site) for each in run):
         return
     outer = site.parent(site.parent(node))
     if isinstance(outer, (cst.Else, cst.ExceptHandler, cst.Finally)):
         outer = site.parent(outer)
     if not isinstance(outer, (cst.For, cst.While, cst.If, cst.With, cst.Try)):
         return
-    yield from _moved_out(site, outer, site.lines_of(outer)[1])
+    yield from _moved_out(site, outer, site.lines_of(outer)[1], run)
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
 def indented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """A statement moves into the block before it, as its last; or into a loop's or branch's `else`-less body."""
+    """A statement moves into the block before it, as its last, alone or with those behind it."""
     siblings, index = _position(site)
     if not _is_statement(node, site) or index < 1 or _holds_long_string(node, site):
         return
@@ -99,9 +103,13 @@ def indented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     inner = _last_block(before)
     if inner is not None:
         indent = site.text_before(inner.body[0])
-        lines = [indent + line.removeprefix(site.indent) if line.strip() else line for line in site.text_lines()]
-        if not indent.strip():
-            yield site.rewrite(lines)
+        start = site.lines_of(node)[0]
+        for last, weight in fading(siblings[index : index + _LONGEST_RUN], step=0.5):
+            if indent.strip() or _holds_long_string(last, site):
+                return
+            lines = site.region.text(start, site.lines_of(last)[1]).splitlines()
+            moved = [indent + line.removeprefix(site.indent) if line.strip() else line for line in lines]
+            yield site.splice(start, site.lines_of(last)[1], "".join(f"{line}\n" for line in moved), weight=weight)
 
 
 def _last_block(node: cst.CSTNode) -> cst.IndentedBlock | None:
@@ -115,19 +123,21 @@ def _last_block(node: cst.CSTNode) -> cst.IndentedBlock | None:
     return None
 
 
-def _moved_out(site: Site, outer: cst.CSTNode, at: int) -> Iterator[Edit]:
-    """The statement at the indentation of one around it, at the offset `at`."""
+def _moved_out(site: Site, outer: cst.CSTNode, at: int, run: Sequence[cst.CSTNode]) -> Iterator[Edit]:
+    """Statements in a row at the indentation of one around them, at the offset `at`; the fewer the likelier."""
     indent = site.text_before(outer)
     if indent.strip() or not site.indent.startswith(indent):
         return
     removed = len(site.indent) - len(indent)
-    start, end = site.lines_of(site.unit.node)
-    text = "".join(f"{line[removed:]}\n" for line in site.text_lines())
+    start, end = site.lines_of(run[0])[0], site.lines_of(run[-1])[1]
+    text = "".join(f"{line[removed:]}\n" for line in site.region.text(start, end).splitlines())
+    weight = 1 / (1 + (len(run) - 1) / 2)
     if at <= start:
-        yield site.splice(at, end, text + site.region.text(at, start))
+        yield site.splice(at, end, text + site.region.text(at, start), weight=weight)
     elif at >= end:
         kept = site.region.text(end, at)
-        yield site.splice(start, at, (kept if not kept or kept.endswith("\n") else f"{kept}\n") + text)
+        kept = kept if not kept or kept.endswith("\n") else f"{kept}\n"
+        yield site.splice(start, at, kept + text, weight=weight)
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
@@ -138,7 +148,7 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if not _is_statement(node, site) or index != 0 or len(siblings) < 2 or _holds_long_string(node, site):
         return
     if isinstance(outer, (cst.For, cst.While, cst.If, cst.With)):
-        yield from _moved_out(site, outer, site.lines_of(outer)[0])
+        yield from _moved_out(site, outer, site.lines_of(outer)[0], (node,))
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.27, families=_FLOW)
@@ -171,6 +181,10 @@ def _updates(site: Site) -> Iterator[str]:
         elif kind == TEXT:
             codes = (f"{name}.lower()", f"{name}.strip()", '""', f"{name}[::-1]")
             yield from (f"{name} = {code}" for code in codes)
+        elif kind == MAPPING:
+            yield from (
+                f"{name}[{key}] = {value}" for key, value in permutations([n for n in kinds if n != name][:4], 2)
+            )
         elif kind == SET:
             yield from (f"{name}.add({other})" for other in kinds if other != name)
         yield from (f"{name} = {other}" for other in same if kind != NUMBER)
@@ -190,24 +204,28 @@ def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Ed
 
 @template(cst.CSTNode, strategy="statements", prior=0.3, families=(*_FLOW, Family.IO, Family.OTHER))
 def missing_call(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`f.seek(0)`, `self.flush()`, `rows.append(x)`: a call that the module makes elsewhere, before or behind."""
+    """`f.seek(0)`, `self.flush()`, `rows.append(x)`: a call that the module makes elsewhere, or usual for a file."""
     if site.definition is None or not _is_statement(node, site) or site.siblings is None:
         return
     known = {*site.live, site.receiver, *site.callables, *site.module.modules}
     near = {site.code(n) for n in site.body if isinstance(n, cst.Expr)}
     fitting = [act for act in site.module.acts if act.names <= known and len(act.code) < _LONGEST_CALL]
     fitting.sort(key=lambda act: (not act.names & {*site.live}, act.code in near))
-    for act, weight in fading(fitting[:16], step=0.15):
+    used = [n.func for n in site.body if isinstance(n, cst.Call) and isinstance(n.func, cst.Attribute)]
+    files = dict.fromkeys(site.code(func.value) for func in used if func.attr.value in _OF_FILES)
+    usual = [f"{file}.{call}" for file in files for call in ("seek(0)", "close()", "flush()")]
+    for code, weight in fading(dict.fromkeys((*usual, *(act.code for act in fitting[:16]))), step=0.15):
         if not _ends_in_a_jump(node):
-            yield from site.insert_after((act.code,), weight=weight)
-        yield from site.insert_before((act.code,), weight=weight * 0.9)
+            yield from site.insert_after((code,), weight=weight)
+        yield from site.insert_before((code,), weight=weight * 0.9)
 
 
 @template(cst.FunctionDef, strategy="statements", prior=0.8, families=(Family.NAME,))
 def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
-    """`rows = []` as a function's first statement, for a local that may be unbound (UnboundLocalError)."""
+    """`rows = []` as a function's first statement, for a local that is not bound, or not always (UnboundLocalError)."""
     name = site.clues.undefined
-    if site.unit.node is not node or not isinstance(node.body, cst.IndentedBlock) or name not in site.local_variables:
+    used = any(isinstance(n, cst.Name) and n.value == name for n in site.body)
+    if site.unit.node is not node or not isinstance(node.body, cst.IndentedBlock) or not used:
         return
     first = (
         node.body.body[1 if ast.get_docstring(site.function.node) and len(node.body.body) > 1 else 0]

@@ -9,6 +9,7 @@ that `$` matches before a last newline is CWE-777. A quarter of real one-hunk fi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -24,7 +25,7 @@ from workers.repair.engines.search.type_inference import MAPPING, SEQUENCE, SET,
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ARITHMETIC)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
-LONGEST_TEXT = 200
+LONGEST_TEXT, _SHORT = 200, 20
 _QUOTED = re.compile(r"""'([^'\n]{0,30})'""")
 
 
@@ -108,13 +109,22 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
 def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """A constant where a variable belongs, or a variable where a constant does."""
     if isinstance(node, (cst.Integer, cst.SimpleString)) or site.code(node) in ("True", "False", "None"):
-        if not isinstance(site.parent(node), (cst.Expr, cst.Dict, cst.DictElement, cst.Param)):
-            yield from site.replacements(node, _instead_of(node, site))
+        if isinstance(site.parent(node), cst.Param):
+            yield from site.replacements(node, (c for c in ("None", *_literals(site)) if c != site.code(node)))
+        elif not isinstance(site.parent(node), (cst.Expr, cst.Dict, cst.DictElement)):
+            shown = _literals(site) if site.code(node) == "None" else ()
+            yield from site.replacements(node, dict.fromkeys((*shown, *_instead_of(node, site))))
     elif isinstance(node, cst.Name) and node.value in site.variables:
         taken = (cst.Arg, cst.Assign, cst.Return, cst.Comparison, cst.ComparisonTarget, cst.Index)
-        options = ("0", "1", "None", "True", "False", '""') if isinstance(site.parent(node), taken) else ()
-        for code, weight in fading(options, first=0.6):
+        options = ("0", "1", "None", "True", "False", '""', *_literals(site))
+        for code, weight in fading(options if isinstance(site.parent(node), taken) else (), first=0.6):
             yield site.replace(node, code, weight=weight)
+
+
+def _literals(site: Site) -> tuple[str, ...]:
+    """Short texts and numbers that the failing test shows."""
+    short = [text for text in site.evidence.strings if len(text) <= _SHORT]
+    return *(quoted(text, '"') for text in short[:6]), *site.evidence.numbers[:6]
 
 
 def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
@@ -123,10 +133,11 @@ def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
     meant = [str(value), f"{value!s}.encode()"] if value in site.local_variables else []
     sized = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT, MAPPING, SET)]
     lengths = [f"len({name})" for name in sized] if isinstance(node, cst.Integer) else []
-    return list(dict.fromkeys((*meant, *site.local_variables, *lengths)))
+    return list(dict.fromkeys((*meant, *site.local_variables, *site.live, *lengths)))
 
 
 _TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
+_MOST_CONVERSIONS = 8
 _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
 
 
@@ -139,6 +150,31 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
     text = site.code(node)[1:-1] if node.lpar else site.code(node)
     yield from site.replacements(node, (f"{name}({text})" for name in order), weight=focus, step=0.15)
+
+
+@template(cst.BaseExpression, strategy="conversions", prior=0.35, families=(*_TYPES, Family.LOOKUP))
+def own_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `clean(a)`, `self._norm(a)`: by what the module defines for one argument, or calls with one."""
+    if not _is_value(node, site):
+        return
+    text = site.code(node)[1:-1] if node.lpar else site.code(node)
+    yield from site.replacements(node, (f"{name}({text})" for name in _own_conversions(text, site)), step=0.2)
+
+
+def _own_conversions(text: str, site: Site) -> list[str]:
+    """Functions, methods and classes for one argument, those first whose parameter is called like the text."""
+    found = Counter(call.name for call in site.module.calls if len(call.arguments) == 1)
+    likely = {name: 0.1 * min(found[name], 3) for name in site.callables if found[name]}
+    for function in site.module.functions:
+        signature, around = function.signature, site.function
+        if not signature.parameters or signature.required > 1 or signature.name.startswith("__") or function is around:
+            continue
+        beside = around is not None and function.owner == around.owner
+        name = f"{site.receiver}.{signature.name}" if function.receiver and site.receiver and beside else signature.name
+        if "." in name or function.qualname in site.callables:
+            alike = likeness(text.rpartition(".")[2], signature.parameters[0])
+            likely[name] = likely.get(name, 0.1 * min(found[signature.name], 3)) + alike
+    return [name for name in sorted(likely, key=lambda name: -likely[name]) if name not in text][:_MOST_CONVERSIONS]
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.3, families=_TYPES)
