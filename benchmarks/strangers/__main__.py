@@ -101,7 +101,7 @@ def repaired(slip: Slip, given: argparse.Namespace) -> Result:
     with _checkout(slip, given) as (checkout, project):
         original = (checkout / slip.file).read_bytes()
         (checkout / slip.file).write_bytes(slip.slipped(slip.original(checkout)).encode())
-        result = _fixed(slip, checkout, project, given)
+        result = fixed(slip, checkout, project, given)
         (checkout / slip.file).write_bytes(original)
         if not result.patch:
             return result
@@ -122,7 +122,7 @@ def _checkout(slip: Slip, given: argparse.Namespace) -> Iterator[tuple[Path, Pro
             yield checkout, discover(checkout, python=python, test_command=None)
 
 
-def _fixed(slip: Slip, checkout: Path, project: Project, given: argparse.Namespace) -> Result:
+def fixed(slip: Slip, checkout: Path, project: Project, given: argparse.Namespace) -> Result:
     """What `apprentice fix` does, from its document and its progress; ended after twice its budget."""
     home = checkout.parent / MADE / "home"
     chosen = ("--test-command", slip.command) if slip.command else ()
@@ -181,21 +181,22 @@ def summary(results: Sequence[Result], budget: float) -> None:
                 f"{statistics.median(each.seconds for each in fixed):.0f} (median)" if fixed else "none",
             ),
         ],
-        [f"{each.repository}: {_told(each)}" for each in results],
+        [f"{each.repository}: {told(each)}" for each in results],
     )
 
 
-def _told(result: Result) -> str:
-    told = f"{result.status} in {result.seconds:.0f} s, {result.candidates} candidates"
+def told(result: Result) -> str:
+    """One line: how it ended, and why, or how it was judged."""
+    ending = f"{result.status} in {result.seconds:.0f} s, {result.candidates} candidates"
     verdict = result.verdict
     if verdict is None:
-        return f"{told}; {result.reason}"
+        return f"{ending}; {result.reason}"
     judged_as = (
         "the original's code"
         if verdict.same_code
         else f"{verdict.lost} tests lost, {verdict.different} of {verdict.calls} calls differ"
     )
-    return f"{told}; {'right' if verdict.right else 'WRONG'}: {judged_as} {verdict.first}".rstrip()
+    return f"{ending}; {'right' if verdict.right else 'WRONG'}: {judged_as} {verdict.first}".rstrip()
 
 
 def main() -> None:
@@ -211,7 +212,7 @@ def main() -> None:
                 print(f"{slip.repository}: left out: {problem}", file=sys.stderr, flush=True)
                 continue
             given.json.write_bytes(msgspec.json.format(msgspec.json.encode(done)))
-            print(f"{slip.repository}: {_told(done[-1])}", file=sys.stderr, flush=True)
+            print(f"{slip.repository}: {told(done[-1])}", file=sys.stderr, flush=True)
     chosen = {each.repository for each in wanted}
     if results := [each for each in done if each.repository in chosen]:
         summary(results, given.budget)

@@ -90,6 +90,18 @@ class Clone:
             if parent:
                 yield Commit(id=name, parent=parent.split()[0], message=message, changed=changed)
 
+    def changed_lines(self, since: str) -> dict[str, dict[str, tuple[int, int]]]:
+        """Of commits that are no merges and not older than a date: by path, how many lines were added and taken away."""
+        log = self._git(
+            "log", "--no-merges", "--no-renames", f"--since={since}", "--numstat", f"--format={RECORD}%H{FIELD}"
+        )
+        found: dict[str, dict[str, tuple[int, int]]] = {}
+        for record in log.decode(errors="replace").split(RECORD)[1:]:
+            name, touched = record.split(FIELD, 1)
+            rows = (line.split("\t") for line in touched.splitlines() if "\t" in line)
+            found[name] = {path: (int(added), int(taken)) for added, taken, path in rows if added != "-"}
+        return found
+
     def export(self, commit: str, at: Path) -> None:
         """The commit's files, in a directory that does not exist yet."""
         data = self._git("archive", "--format=tar", commit)

@@ -1,0 +1,214 @@
+"""Repair past bugs of public repositories with `apprentice fix`, and judge what it proposes by the fixed versions.
+
+    python -m benchmarks.past_bugs find --clones DIRECTORY --cases FILE --scratch DIRECTORY
+    python -m benchmarks.past_bugs run --clones DIRECTORY --json FILE --scratch DIRECTORY
+
+The first chooses and verifies cases by the rule of `benchmarks.past_bugs.finding`, and keeps what it tried and why it was
+left out; the second repairs each case with the user's command, `apprentice fix . --budget 240`. The work tree is the fix's
+parent with the fix's tests; the environment is the product's, made before the clock starts. A patch is right as in
+`benchmarks.strangers`: by its code, or by the fixed version's whole suite and by calls of both versions.
+DIRECTORY of clones holds whole histories, called `owner+name`; nothing is written to it. What is in a file is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.environments.checkouts import NotBuilt
+from benchmarks.environments.ours import ours
+from benchmarks.past_bugs.cases import MOST_NAMED, PastBug, as_slip, cases, lay_out
+from benchmarks.past_bugs.finding import MOST, MOST_TRIED, SUITE_SECONDS, candidates, clones
+from benchmarks.repair.importers.commits import Clone
+from benchmarks.repair.results import share
+from benchmarks.report import show
+from benchmarks.strangers.__main__ import MADE, TOLERATED, Result, fixed, told
+from benchmarks.strangers.judging import judged
+from workers.errors import ApprenticeError
+from workers.ports import Limits
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.run_tests import Project, run_tests
+
+HERE = Path(__file__).parent
+LIMITS = Limits(wall_seconds=SUITE_SECONDS, cpu_seconds=int(2 * SUITE_SECONDS), output_kb=65_536, disk_mb=1024)
+RIGHT_GOAL, PRECISION_GOAL = "goal 40 %", "goal 80 %"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case. `load` is the machine's when its repair began; without a result no environment came of it, see `problem`."""
+
+    id: str
+    load: float
+    result: Result | None = None
+    problem: str = ""
+
+    def ended(self, *statuses: str) -> bool:
+        """Whether the repair ended as one of these."""
+        return self.result is not None and self.result.status in statuses
+
+    @property
+    def right(self) -> bool:
+        """Whether the patch is right by the fixed version."""
+        return self.result is not None and self.result.verdict is not None and self.result.verdict.right
+
+
+def find(given: argparse.Namespace) -> None:
+    """Try commits in turn, one of each repository, until each has its cases; kept as they arrive."""
+    tried = cases(given.cases)
+    for bug in _in_turn(given.clones):
+        mine = [each for each in tried if each.repository == bug.repository]
+        if all(each.id != bug.id for each in mine) and sum(not each.problem for each in mine) < MOST:
+            tried.append(_verified(bug, given))
+            given.cases.write_bytes(msgspec.json.format(msgspec.json.encode(tried)) + b"\n")
+            print(f"{bug.id}: {tried[-1].problem or tried[-1].failing[0]}", file=sys.stderr, flush=True)
+
+
+def _in_turn(directory: Path) -> Iterator[PastBug]:
+    """The newest of each repository, the second of each, and so on."""
+    each = []
+    for clone in clones(directory):
+        name = clone.name.replace("+", "/", 1)
+        found = list(candidates(Clone(clone)))
+        print(f"{name}: {len(found)} commits match", file=sys.stderr, flush=True)
+        each.append(
+            [PastBug(repository=name, commit=c.id, file=c.sources[0], tests=c.tests) for c in found[:MOST_TRIED]]
+        )
+    for bugs in zip_longest(*each):
+        yield from filter(None, bugs)
+
+
+def _verified(bug: PastBug, given: argparse.Namespace) -> PastBug:
+    """With the tests that fail before the fix and pass with it, or with the reason why it is no case."""
+    clone = given.clones / bug.directory
+    try:
+        _, project = _made(bug, given)
+    except (ApprenticeError, NotBuilt) as problem:
+        return msgspec.structs.replace(bug, problem=f"environment: {problem}")
+    begun = time.perf_counter()
+    after = run_tests(Bubblewrap(), project, overlay={bug.file: Clone(clone).file(bug.commit, bug.file)}, limits=LIMITS)
+    seconds = round(time.perf_counter() - begun, 1)
+    if not after.report.passing() or not after.report.complete:
+        return msgspec.structs.replace(bug, seconds=seconds, problem=f"suite: {after.report.trouble or 'none passes'}")
+    before = run_tests(Bubblewrap(), project, limits=LIMITS)
+    failing = [test for test in after.report.lost(before.report) if test.partition("::")[0] in bug.tests]
+    return msgspec.structs.replace(
+        bug,
+        failing=failing[:MOST_NAMED],
+        count=len(failing),
+        passing=len(after.report.passing()),
+        seconds=seconds,
+        problem="" if failing else "no test tells it from its parent",
+    )
+
+
+def _made(bug: PastBug, given: argparse.Namespace) -> tuple[Path, Project]:
+    """The work tree, and how its suite runs in the product's environment. Only environments are kept of earlier cases."""
+    made = given.scratch / MADE
+    kept = given.scratch / "environments"
+    with suppress(FileNotFoundError):
+        (made / "home" / "environments").rename(kept)
+    for left in (each for each in given.scratch.iterdir() if each != kept):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    (made / "home").mkdir(parents=True)
+    if kept.exists():
+        kept.rename(made / "home" / "environments")
+    checkout = given.scratch / bug.repository.rpartition("/")[2]
+    lay_out(bug, given.clones / bug.directory, checkout)
+    return checkout, ours(checkout, made)
+
+
+def run(given: argparse.Namespace) -> None:
+    """Go on with what is missing, print the table."""
+    wanted = [bug for bug in cases(given.cases) if not bug.problem and given.only in bug.id]
+    rows = msgspec.json.decode(given.json.read_bytes(), type=list[Row]) if given.json.exists() else []
+    for bug in wanted:
+        if all(row.id != bug.id for row in rows):
+            rows.append(_repaired(bug, given))
+            given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows)))
+            print(f"{bug.id}: {_line(rows[-1])}", file=sys.stderr, flush=True)
+    chosen = {bug.id for bug in wanted}
+    if done := [row for row in rows if row.id in chosen]:
+        summary(done, given.budget)
+
+
+def _repaired(bug: PastBug, given: argparse.Namespace) -> Row:
+    """What comes of a case, judged."""
+    slip = as_slip(bug, given.clones / bug.directory)
+    try:
+        checkout, project = _made(bug, given)
+    except (ApprenticeError, NotBuilt) as problem:
+        return Row(id=bug.id, load=round(os.getloadavg()[0], 1), problem=str(problem))
+    load = round(os.getloadavg()[0], 1)
+    result = fixed(slip, checkout, project, given)
+    if result.patch:
+        solution = Clone(given.clones / bug.directory).file(bug.commit, bug.file)
+        (project.tree / bug.file).write_bytes(solution or b"")
+        verdict = judged(slip, result.patch, project, SUITE_SECONDS)
+        result = msgspec.structs.replace(result, verdict=verdict)
+    return Row(id=bug.id, load=load, result=result)
+
+
+def summary(rows: Sequence[Row], budget: float) -> None:
+    """Print the table beside the goals, and a line for each case."""
+    results = [row.result for row in rows if row.result is not None]
+    called = [row for row in rows if row.ended("fixed")]
+    undecided = [row for row in rows if row.ended("undecided")]
+    right = sum(row.right for row in called)
+    show(
+        "past one-line bugs",
+        [
+            ("projects", str(len({row.id.partition("@")[0] for row in rows}))),
+            ("called fixed", share(len(called), len(rows))),
+            ("called fixed and right", f"{share(right, len(rows))}; {RIGHT_GOAL}"),
+            ("right of those called fixed", f"{share(right, len(called))}; {PRECISION_GOAL}"),
+            ("undecided", share(len(undecided), len(rows))),
+            ("right of the undecided", share(sum(row.right for row in undecided), len(undecided))),
+            ("without an environment", share(len(rows) - len(results), len(rows))),
+            ("over the budget", share(sum(each.seconds > TOLERATED * budget for each in results), len(rows))),
+            ("silent", share(sum(each.silent for each in results), len(rows))),
+            ("candidates", f"{statistics.median(each.candidates for each in results or [_NONE]):g} (median)"),
+            ("load", f"{min(row.load for row in rows):g} to {max(row.load for row in rows):g}"),
+        ],
+        [f"{row.id}: {_line(row)}" for row in rows],
+    )
+
+
+_NONE = Result(repository="", commit="", status="", seconds=0.0, searching_after=None, candidates=0, reason="")
+
+
+def _line(row: Row) -> str:
+    return f"no environment: {row.problem}" if row.result is None else told(row.result)
+
+
+def main() -> None:
+    """Read arguments, do the one or the other."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ways = parser.add_subparsers(required=True)
+    for name, does in (("find", find), ("run", run)):
+        way = ways.add_parser(name)
+        way.set_defaults(does=does, environments=None)
+        way.add_argument("--clones", type=Path, required=True, metavar="DIRECTORY", help="where the clones are")
+        way.add_argument("--cases", type=Path, default=HERE / "cases.json", metavar="FILE", help="what was tried")
+        way.add_argument(
+            "--scratch", type=Path, required=True, metavar="DIRECTORY", help="an empty one, for all it makes"
+        )
+    way.add_argument("--json", type=Path, required=True, metavar="FILE", help="where results are kept")
+    way.add_argument("--only", default="", metavar="TEXT", help="the cases whose repository@commit holds this")
+    way.add_argument("--budget", type=float, default=240.0, help="seconds of each repair (240)")
+    given = parser.parse_args()
+    given.scratch.mkdir(parents=True, exist_ok=True)
+    given.does(given)
+
+
+if __name__ == "__main__":
+    main()
