@@ -29,6 +29,7 @@ from benchmarks.environments.checkouts import NotBuilt
 from benchmarks.environments.ours import ours
 from benchmarks.past_bugs.cases import MOST_NAMED, PastBug, as_slip, cases, lay_out
 from benchmarks.past_bugs.finding import MOST, MOST_TRIED, SUITE_SECONDS, candidates, clones
+from benchmarks.repair.cases import BadCase
 from benchmarks.repair.importers.commits import Clone
 from benchmarks.repair.results import share
 from benchmarks.report import show
@@ -78,7 +79,11 @@ def _in_turn(directory: Path) -> Iterator[PastBug]:
     each = []
     for clone in clones(directory):
         name = clone.name.replace("+", "/", 1)
-        found = list(candidates(Clone(clone)))
+        try:
+            found = list(candidates(Clone(clone)))
+        except BadCase as problem:
+            print(f"{name}: left out, its history is not whole: {problem}", file=sys.stderr, flush=True)
+            continue
         print(f"{name}: {len(found)} commits match", file=sys.stderr, flush=True)
         each.append(
             [PastBug(repository=name, commit=c.id, file=c.sources[0], tests=c.tests) for c in found[:MOST_TRIED]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def lay_out(bug: PastBug, clone: Path, at: Path) -> None:
     later = "--format=option no-deref%0adelete %(refname)"
     refs = _git(at, "for-each-ref", "--no-merged=HEAD", later)
     _git(at, "update-ref", "--stdin", given=refs)
+    shutil.rmtree(at / ".git" / "logs", ignore_errors=True)
     for left in ("ORIG_HEAD", "FETCH_HEAD"):
         (at / ".git" / left).unlink(missing_ok=True)
     for path in bug.tests:
