@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import statistics
 import sys
@@ -42,14 +43,17 @@ from workers.sandbox.run_tests import Project, run_tests
 
 HERE = Path(__file__).parent
 LIMITS = Limits(wall_seconds=SUITE_SECONDS, cpu_seconds=int(2 * SUITE_SECONDS), output_kb=65_536, disk_mb=1024)
-RIGHT_GOAL, PRECISION_GOAL = "goal 40 %", "goal 80 %"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case. `load` is the machine's when its repair began; without a result no environment came of it, see `problem`."""
+    """One case. `load` is the machine's when its repair began, `processor` the seconds of processor time that it was given.
+
+    Without a result no environment came of it: see `problem`.
+    """
 
     id: str
     load: float
+    processor: float = 0.0
     result: Result | None = None
     problem: str = ""
 
@@ -153,14 +157,21 @@ def _repaired(bug: PastBug, given: argparse.Namespace) -> Row:
         checkout, project = _made(bug, given)
     except (ApprenticeError, NotBuilt) as problem:
         return Row(id=bug.id, load=round(os.getloadavg()[0], 1), problem=str(problem))
-    load = round(os.getloadavg()[0], 1)
+    load, begun = round(os.getloadavg()[0], 1), _processor_seconds()
     result = fixed(slip, checkout, project, given)
+    processor = round(_processor_seconds() - begun, 1)
     if result.patch:
         solution = Clone(given.clones / bug.directory).file(bug.commit, bug.file)
         (project.tree / bug.file).write_bytes(solution or b"")
         verdict = judged(slip, result.patch, project, SUITE_SECONDS)
         result = msgspec.structs.replace(result, verdict=verdict)
-    return Row(id=bug.id, load=load, result=result)
+    return Row(id=bug.id, load=load, processor=processor, result=result)
+
+
+def _processor_seconds() -> float:
+    """Of all that ran below this process and has ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def summary(rows: Sequence[Row], budget: float) -> None:
@@ -174,21 +185,22 @@ def summary(rows: Sequence[Row], budget: float) -> None:
         [
             ("projects", str(len({row.id.partition("@")[0] for row in rows}))),
             ("called fixed", share(len(called), len(rows))),
-            ("called fixed and right", f"{share(right, len(rows))}; {RIGHT_GOAL}"),
-            ("right of those called fixed", f"{share(right, len(called))}; {PRECISION_GOAL}"),
+            ("called fixed and right", f"{share(right, len(rows))}; goal 40 %"),
+            ("right of those called fixed", f"{share(right, len(called))}; goal 80 %"),
             ("undecided", share(len(undecided), len(rows))),
             ("right of the undecided", share(sum(row.right for row in undecided), len(undecided))),
             ("without an environment", share(len(rows) - len(results), len(rows))),
             ("over the budget", share(sum(each.seconds > TOLERATED * budget for each in results), len(rows))),
             ("silent", share(sum(each.silent for each in results), len(rows))),
-            ("candidates", f"{statistics.median(each.candidates for each in results or [_NONE]):g} (median)"),
+            (
+                "candidates",
+                f"{statistics.median(each.candidates for each in results):g} (median)" if results else "none",
+            ),
+            ("processor time, s", f"{statistics.median(row.processor for row in rows):.0f} (median)"),
             ("load", f"{min(row.load for row in rows):g} to {max(row.load for row in rows):g}"),
         ],
         [f"{row.id}: {_line(row)}" for row in rows],
     )
-
-
-_NONE = Result(repository="", commit="", status="", seconds=0.0, searching_after=None, candidates=0, reason="")
 
 
 def _line(row: Row) -> str:
