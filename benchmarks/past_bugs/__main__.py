@@ -18,7 +18,6 @@ import resource
 import shutil
 import statistics
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import zip_longest
@@ -31,7 +30,7 @@ from benchmarks.environments.ours import ours
 from benchmarks.past_bugs.cases import MOST_NAMED, PastBug, as_slip, cases, lay_out
 from benchmarks.past_bugs.finding import MOST, MOST_TRIED, SUITE_SECONDS, candidates, clones
 from benchmarks.repair.cases import BadCase
-from benchmarks.repair.importers.commits import Clone
+from benchmarks.repair.importers.commits import Clone, Commit
 from benchmarks.repair.results import share
 from benchmarks.report import show
 from benchmarks.strangers.__main__ import MADE, TOLERATED, Result, fixed, told
@@ -89,11 +88,14 @@ def _in_turn(directory: Path) -> Iterator[PastBug]:
             print(f"{name}: left out, its history is not whole: {problem}", file=sys.stderr, flush=True)
             continue
         print(f"{name}: {len(found)} commits match", file=sys.stderr, flush=True)
-        each.append(
-            [PastBug(repository=name, commit=c.id, file=c.sources[0], tests=c.tests) for c in found[:MOST_TRIED]]
-        )
+        each.append([_untried(name, commit) for commit in found[:MOST_TRIED]])
     for bugs in zip_longest(*each):
         yield from filter(None, bugs)
+
+
+def _untried(name: str, commit: Commit) -> PastBug:
+    (file,) = commit.sources
+    return PastBug(repository=name, commit=commit.id, file=file, tests=commit.tests, modules=commit.test_modules)
 
 
 def _verified(bug: PastBug, given: argparse.Namespace) -> PastBug:
@@ -103,21 +105,16 @@ def _verified(bug: PastBug, given: argparse.Namespace) -> PastBug:
         _, project = _made(bug, given)
     except (ApprenticeError, NotBuilt) as problem:
         return msgspec.structs.replace(bug, problem=f"environment: {problem}")
-    begun = time.perf_counter()
-    after = run_tests(Bubblewrap(), project, overlay={bug.file: Clone(clone).file(bug.commit, bug.file)}, limits=LIMITS)
-    seconds = round(time.perf_counter() - begun, 1)
-    if not after.report.passing() or not after.report.complete:
-        return msgspec.structs.replace(bug, seconds=seconds, problem=f"suite: {after.report.trouble or 'none passes'}")
-    before = run_tests(Bubblewrap(), project, limits=LIMITS)
-    failing = [test for test in after.report.lost(before.report) if test.partition("::")[0] in bug.tests]
-    return msgspec.structs.replace(
-        bug,
-        failing=failing[:MOST_NAMED],
-        count=len(failing),
-        passing=len(after.report.passing()),
-        seconds=seconds,
-        problem="" if failing else "no test tells it from its parent",
+    solution = {bug.file: Clone(clone).file(bug.commit, bug.file)}
+    after, before = (
+        run_tests(Bubblewrap(), project, tests=bug.modules, overlay=overlay, limits=LIMITS).report
+        for overlay in (solution, {})
     )
+    if not after.passing() or not after.complete:
+        return msgspec.structs.replace(bug, problem=f"tests: {after.trouble or 'none passes'}")
+    failing = after.lost(before)
+    alike = "" if failing else "no test tells it from its parent"
+    return msgspec.structs.replace(bug, failing=failing[:MOST_NAMED], count=len(failing), problem=alike)
 
 
 def _made(bug: PastBug, given: argparse.Namespace) -> tuple[Path, Project]:

@@ -15,19 +15,19 @@ from benchmarks.strangers.slips import Edit, Slip
 
 
 class PastBug(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit that was tried. `failing` are tests that fail before it and pass with it, at most MOST_NAMED of `count`.
+    """A commit that was tried. `tests` are all that it touched of the tests, `modules` those of them that pytest runs.
 
-    `problem` says why it makes no case; it is empty for a case. `seconds` are those of the fixed version's suite.
+    `failing` are tests that fail before it and pass with it, at most MOST_NAMED of `count`. `problem` says why it makes no
+    case; it is empty for a case.
     """
 
     repository: str
     commit: str
     file: str
     tests: list[str]
-    failing: list[str] = []
+    modules: list[str]
+    failing: tuple[str, ...] = ()
     count: int = 0
-    passing: int = 0
-    seconds: float = 0.0
     problem: str = ""
 
     @property
@@ -76,7 +76,7 @@ def as_slip(bug: PastBug, clone: Path) -> Slip:
         file=bug.file,
         sha256=hashlib.sha256(fixed).hexdigest(),
         story="a past bug",
-        seconds=bug.seconds,
+        seconds=0.0,
         edits=[whole],
     )
 

@@ -6,7 +6,7 @@
 - It changes exactly one file of code, by one line: one line gives way to another, or one is added. Beside that it changes
   tests, at least one file that pytest collects, and nothing else but documentation.
 - Some test in a file that the commit touches fails on the parent with the commit's tests, and passes at the commit, in the
-  environment that the product makes for the parent without help; the suite ends within SUITE_SECONDS.
+  environment that the product makes for the parent without help; these files run within SUITE_SECONDS.
 - The newest MOST of each repository; in turn one of each, so that the first so many stand for all. So many commits of one
   are tried at most: MOST_TRIED. Those that match and were never tried are kept to check later.
 """
