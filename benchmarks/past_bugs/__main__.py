@@ -99,13 +99,16 @@ def _untried(name: str, commit: Commit) -> PastBug:
 
 
 def _verified(bug: PastBug, given: argparse.Namespace) -> PastBug:
-    """With the tests that fail before the fix and pass with it, or with the reason why it is no case."""
-    clone = given.clones / bug.directory
     try:
         _, project = _made(bug, given)
     except (ApprenticeError, NotBuilt) as problem:
         return msgspec.structs.replace(bug, problem=f"environment: {problem}")
-    solution = {bug.file: Clone(clone).file(bug.commit, bug.file)}
+    return told_apart(bug, Clone(given.clones / bug.directory), project)
+
+
+def told_apart(bug: PastBug, clone: Clone, project: Project) -> PastBug:
+    """With the tests that fail in the work tree and pass with the fix, or with the reason why it is no case."""
+    solution = {bug.file: clone.file(bug.commit, bug.file)}
     after, before = (
         run_tests(Bubblewrap(), project, tests=bug.modules, overlay=overlay, limits=LIMITS).report
         for overlay in (solution, {})
@@ -113,8 +116,8 @@ def _verified(bug: PastBug, given: argparse.Namespace) -> PastBug:
     if not after.passing() or not after.complete:
         return msgspec.structs.replace(bug, problem=f"tests: {after.trouble or 'none passes'}")
     failing = after.lost(before)
-    alike = "" if failing else "no test tells it from its parent"
-    return msgspec.structs.replace(bug, failing=failing[:MOST_NAMED], count=len(failing), problem=alike)
+    problem = "" if failing else "no test tells it from its parent"
+    return msgspec.structs.replace(bug, failing=failing[:MOST_NAMED], count=len(failing), problem=problem)
 
 
 def _made(bug: PastBug, given: argparse.Namespace) -> tuple[Path, Project]:
