@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.engines.search.candidates import Candidate, Suspect
+from workers.repair.engines.search.evidence import Evidence
 from workers.repair.engines.search.search import REPLAY, propose
 from workers.repair.engines.search.source_slice import SourceModule
 from workers.repair.engines.search.templates import STRATEGIES, all_templates, template
@@ -324,3 +327,24 @@ def test_a_decorated_definition_is_found_by_its_decorator() -> None:
     suspects = [Suspect(path="room.py", line=5, score=0.9)]
     found = propose({"room.py": source}, suspects, failing(), strategies=("returns",))
     assert f"{source}        return self._size\n" in [candidate.source for candidate in found]
+
+
+def test_of_many_edits_at_a_place_few_are_made_for_the_first_ones() -> None:
+    """A condition that 300 others could replace: whoever takes five candidates does not wait for all of them."""
+    others = "".join(f"    if a > {number}:\n        return {number}\n" for number in range(300))
+    source = f"def g(a):\n{others}\n\ndef f(a):\n    if a:\n        return 1\n"
+    line = source.count("\n") - 1
+    weighed = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal weighed
+        weighed += event == "call" and frame.f_code is Evidence.relevance.__code__
+
+    found = propose({"it.py": source}, [Suspect(path="it.py", line=line, score=0.9)], failing(), strategies=("guards",))
+    sys.setprofile(count)
+    try:
+        first = list(itertools.islice(found, 5))
+    finally:
+        sys.setprofile(None)
+    assert len(first) == 5
+    assert weighed < 200

@@ -7,6 +7,10 @@ from textwrap import dedent
 
 import pytest
 
+from memory.model import Failure, Family
+from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.search import propose
+
 CASES = [
     (
         "singleton",
@@ -317,3 +321,12 @@ def test_the_right_edit_is_among_those_proposed(
 ) -> None:
     """A small bug of its kind is undone by one of the template's edits, to the letter."""
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
+
+
+def test_of_a_difference_the_amount_comes_first() -> None:
+    """`a - b` met where it should be `abs(a - b)`: of all conversions of a difference that one is the likeliest."""
+    source = "def f(a, b, limit):\n    distance = a - b\n    return distance < limit\n"
+    failure = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=())
+    found = propose({"it.py": source}, [Suspect(path="it.py", line=2, score=0.9)], failure, strategies=None)
+    difference = [c.source for c in found if c.template == "missing_conversion" and "(a - b)" in c.source]
+    assert "abs(a - b)" in difference[0]

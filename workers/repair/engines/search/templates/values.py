@@ -146,8 +146,10 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `str(a)`, `int(a)`, `list(a)`, …"""
     if not _is_value(node, site):
         return
-    order = dict.fromkeys((*_named_types(site.failure.message), *_by_context(node, site), *_WRAPPERS))
-    focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
+    difference = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract)
+    likely = ("abs",) if difference else _by_context(node, site)
+    order = dict.fromkeys((*_named_types(site.failure.message), *likely, *_WRAPPERS))
+    focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) or difference else 0.6
     text = site.code(node)[1:-1] if node.lpar else site.code(node)
     yield from site.replacements(node, (f"{name}({text})" for name in order), weight=focus, step=0.15)
 
