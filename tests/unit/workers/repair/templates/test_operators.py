@@ -292,6 +292,18 @@ CASES = [
         """,
         {},
     ),
+    (
+        "index_by_one",
+        """
+        def f(name):
+            return name[:-1]
+        """,
+        """
+        def f(name):
+            return name[1:]
+        """,
+        {},
+    ),
 ]
 
 

@@ -231,17 +231,6 @@ CASES = [
         "assert f(['a']) == 'RRULE:a'",
     ),
     (
-        "shown_entry",
-        """
-        SIZES = {"s": 1, "m": 2}
-        """,
-        """
-        SIZES = {"s": 1, "m": 2, "l": 3}
-        """,
-        "'l'",
-        "assert SIZES['l'] == 3",
-    ),
-    (
         "misspelt_word",
         """
         def f(name):

@@ -256,8 +256,13 @@ def _adds(node: cst.CSTNode) -> bool:
 
 @template(cst.Subscript, strategy="boundaries", prior=0.7, families=_EDGES)
 def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
-    """`a[i]` → `a[i - 1]`, `a[i + 1]`; `a[0]` → `a[-1]` and back."""
+    """`a[i]` → `a[i - 1]`, `a[i + 1]`; `a[0]` → `a[-1]` and back; `a[:-1]` → `a[1:]`, `a[i:j]` → `a[i:]`."""
     for element in node.slice:
+        if isinstance(element.slice, cst.Slice) and element.slice.step is None:
+            lower, upper = (site.code(end) if end else "" for end in (element.slice.lower, element.slice.upper))
+            other = (f"{upper}:{lower}", f"{upper.removeprefix('-')}:{lower.removeprefix('-')}")
+            codes = (f"{lower}:", f":{upper}") if lower and upper else dict.fromkeys(c for c in other if c != ":")
+            yield from site.tokens(element.slice, codes, around=node)
         if isinstance(element.slice, cst.Index):
             value = element.slice.value
             text = site.code(value)

@@ -71,19 +71,6 @@ def missing_affix(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
                 yield site.replace(node, " + ".join(both if change.behind else both[::-1]))
 
 
-@template(cst.Dict, strategy="boundaries", prior=0.4, families=_VALUES)
-def shown_entry(node: cst.Dict, site: Site) -> Iterator[Edit]:
-    """`{"s": 1}` → `{"s": 1, "l": 3}`: a key and a value that the failing test shows."""
-    last = node.elements[-1] if node.elements else None
-    if not isinstance(last, cst.DictElement):
-        return
-    known = [site.code(element.key) for element in node.elements if isinstance(element, cst.DictElement)]
-    end = site.region.outer_span(last.value)[1]
-    for key, worth in fading(_siblings(known[-1], known, site)[:4]):
-        for value, weight in fading(_siblings(site.code(last.value), [key], site)[:4]):
-            yield site.splice(end, end, f", {key}: {value}", weight=worth * weight, around=site.region.span(node))
-
-
 @template(cst.Call, strategy="calls", prior=0.5, families=_VALUES)
 def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `f(a, exists=False)`, `f(a, exists=True)` → `f(a, exists=False)`: as the failing test or a like call has it."""
