@@ -7,7 +7,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from workers.environments.well_known import well_known
 from workers.sandbox.report import TestOutcome, TestReport
 
 MOST_MENDS = 8
-OLDEST_PYTEST = 6
 ALIKE = 0.8
 """A missing module whose name is so like one of the project's own, or of Python's, is a slip to be repaired."""
 
@@ -40,22 +39,20 @@ class Stage(StrEnum):
 class PlanFailure:
     """What failed under a plan. `text` is what the resolver, the build or pytest wrote.
 
-    `subject` is the distribution at fault, empty where it is not known or is the project itself; `installed` the versions
-    that were installed, by name.
+    `subject` is the distribution at fault, empty where it is not known or is the project itself.
     """
 
     stage: Stage
     text: str
     subject: str = ""
-    installed: Mapping[str, str] = field(default_factory=dict)
 
 
-def failure_of_run(report: TestReport, installed: Mapping[str, str]) -> PlanFailure | None:
+def failure_of_run(report: TestReport) -> PlanFailure | None:
     """What a run of tests says against its environment; None where nothing failed."""
     failing = sorted(report.failing(), key=lambda result: result.outcome is not TestOutcome.ERROR)
     lines = dict.fromkeys(f"{result.error_type}: {result.message}" for result in failing)
     text = "\n".join(line for line in (report.trouble, *lines) if line)
-    return PlanFailure(stage=Stage.COLLECT, text=text, installed=installed) if text else None
+    return PlanFailure(stage=Stage.COLLECT, text=text) if text else None
 
 
 def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
@@ -70,9 +67,14 @@ def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
 
 
 def as_of(plan: Plan, day: str) -> Plan | None:
-    """The plan with nothing that was uploaded after a day, such as that of the commit, when its tests most likely passed."""
+    """The plan with packages, and if possible a Python, of a day such as the commit's, when its tests most likely passed.
+
+    Each Python 3.x since 3.8 came in the October of its year, 2011 + x. None where the plan is of a day already.
+    """
+    there = tuple(each for each in plan.minors if f"{2011 + _number(each)[1]}-10" < day)
     mend = f"chose packages as of {day}, the day of the commit"
-    return None if plan.before else replace(plan, before=day, mends=(*plan.mends, mend))
+    oldest = tuple(sorted(plan.minors, key=_number))
+    return None if plan.before else replace(plan, before=day, minors=there or oldest, mends=(*plan.mends, mend))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,57 +223,11 @@ def _number(minor: str) -> tuple[int, ...]:
     return tuple(int(part) for part in minor.split("."))
 
 
-_OLD_PYTEST = re.compile(
-    r"PytestRemovedIn\d|PytestDeprecationWarning|module '_?pytest[\w.]*' has no attribute|cannot import name '\w+' from '_?pytest|"
-    r"py\.path\.local\) argument|nose tests is deprecated|\[pytest\] section in setup\.cfg|yield tests were removed|"
-    r"in a non-top-level conftest|Fixture \"\w+\" called directly|unexpected keyword argument 'fspath'|Marks cannot be applied to fixtures"
-)
-
-
-def _older_pytest(case: _Case) -> Plan | None:
-    major = _major(case.failure.installed, "pytest")
-    if not _OLD_PYTEST.search(case.failure.text) or major <= OLDEST_PYTEST:
-        return None
-    return case.changed(
-        f"chose pytest before {major}: it refuses what the tests do",
-        constraints=_limited(case.plan, "pytest", f"<{major}"),
-    )
-
-
-def _older_dependency(case: _Case) -> Plan | None:
-    """The version before the one that no longer has what is imported."""
-    own = case.own_modules()
-    names = re.findall(
-        r"cannot import name '\w+' from '([\w.]+)'|module '([\w.]+)' has no attribute", case.failure.text
-    )
-    for module in dict.fromkeys("".join(each).partition(".")[0] for each in names):
-        distribution = canonicalize_name(well_known("modules").get(module, module).partition("<")[0])
-        version = case.failure.installed.get(distribution, "")
-        if module in own or not re.match(r"\d+\.\d", version) or case.failure.stage is not Stage.COLLECT:
-            continue
-        parts = version.split(".")
-        limit = f"<{parts[0]}" if parts[0] != "0" else f"<0.{parts[1]}"
-        if limit not in ("<0.0", "<1") or parts[0] == "1":
-            mend = f"chose {distribution} before {limit[1:]}: it lacks a name that is imported"
-            return case.changed(mend, constraints=_limited(case.plan, distribution, limit))
-    return None
-
-
-def _limited(plan: Plan, distribution: str, limit: str) -> tuple[str, ...]:
-    """The constraints with a limit on a distribution in the place of its own."""
-    return (*_without(plan.constraints, distribution), f"{distribution}{limit}")
-
-
 def _without(lines: tuple[str, ...], distribution: str) -> tuple[str, ...]:
     name = canonicalize_name(distribution)
     return tuple(
         line for line in lines if (found := requirement(line)) is None or canonicalize_name(found.name) != name
     )
-
-
-def _major(installed: Mapping[str, str], distribution: str) -> int:
-    found = re.match(r"\d+", installed.get(distribution, ""))
-    return int(found[0]) if found else 0
 
 
 def _plainer_command(case: _Case) -> Plan | None:
@@ -388,5 +344,5 @@ def _free_all(case: _Case) -> Plan | None:
 
 
 _Rules = tuple[Callable[[_Case], Plan | None], ...]
-_OF_TESTS: _Rules = (_add_missing, _fit_python, _django_settings, _older_pytest, _older_dependency, _plainer_command)
+_OF_TESTS: _Rules = (_add_missing, _fit_python, _django_settings, _plainer_command)
 _OF_PACKAGES: _Rules = (_replace_subject, _next_python, _free_all)

@@ -165,7 +165,7 @@ class Provider:
                 outcome = self._outcome(read, made, report, time.monotonic() - started)
                 if best is None or outcome.worth >= best[1].worth:
                     best = replace(made, worth=outcome.worth), outcome
-                failure = failure_of_run(report, made.installed)
+                failure = failure_of_run(report)
             better = self._better(plan, failure, best, tree)
             if better is None or time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:
                 break
@@ -184,10 +184,10 @@ class Provider:
     def _better(
         self, plan: Plan, failure: PlanFailure | None, best: tuple[Environment, PlanOutcome] | None, tree: Path
     ) -> Plan | None:
-        """The next plan after a failure: mended or, where that is at its end and little passed, as of the commit's day."""
+        """The next plan after a failure: mended or, where that is at its end and too little ran, as of the commit's day."""
         better = mended(plan, failure, tree) if failure else None
-        if better is None and best is not None and best[1].worth < GOOD and (day := self._past[0]):
-            better = as_of(best[0].plan, day)
+        if better is None and best is not None and (best[1].worth < GOOD or best[1].uncollected) and self._past[0]:
+            better = as_of(best[0].plan, self._past[0])
         return better
 
     @cached_property

@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Plan
 from tests.unit.workers.environments.test_plans import PYPROJECT, written
-from workers.environments.mending import MOST_MENDS, PlanFailure, Stage, failure_of_run, mended
+from workers.environments.mending import MOST_MENDS, PlanFailure, Stage, as_of, failure_of_run, mended
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 COMMAND = ("python", "-m", "pytest")
@@ -30,8 +30,8 @@ def tree(tmp_path: Path) -> Path:
     )
 
 
-def collect(text: str, **installed: str) -> PlanFailure:
-    return PlanFailure(stage=Stage.COLLECT, text=text, installed=installed)
+def collect(text: str) -> PlanFailure:
+    return PlanFailure(stage=Stage.COLLECT, text=text)
 
 
 @pytest.mark.parametrize(
@@ -96,19 +96,16 @@ def test_another_python(tree: Path, text: str, minors: tuple[str, ...] | None) -
         assert moved is not None and moved.minors == ("3.11",)
 
 
-def test_older_versions(tree: Path) -> None:
-    """Of pytest where it refuses what the tests do, of a dependency that no longer has a name; one major version at a time."""
-    warned = collect("pytest.PytestRemovedIn9Warning: The (path: py.path.local) argument is deprecated", pytest="9.0.1")
-    plan = mended(PLAN, warned, tree)
-    assert plan is not None and plan.constraints == ("pytest<9",)
-    older = mended(plan, replace(warned, installed={"pytest": "8.4.0"}), tree)
-    assert older is not None and older.constraints == ("pytest<8",)
-    gone = mended(PLAN, collect("cannot import name 'escape' from 'jinja2' (x)", jinja2="3.1.2"), tree)
-    assert gone is not None and gone.constraints == ("jinja2<3",)
-    assert (
-        mended(replace(PLAN, test_command=COMMAND), collect("cannot import name 'x' from 'shop'", shop="2.0"), tree)
-        is None
-    )
+def test_packages_of_a_day() -> None:
+    """With the Pythons that were there, else the oldest; and once."""
+    plan = replace(PLAN, minors=("3.11", "3.12", "3.9"))
+    found = [as_of(plan, day) for day in ("2023-02-01", "2021-02-01", "2019-02-01")]
+    assert [each and (each.before, each.minors) for each in found] == [
+        ("2023-02-01", ("3.11", "3.9")),
+        ("2021-02-01", ("3.9",)),
+        ("2019-02-01", ("3.9", "3.11", "3.12")),
+    ]
+    assert found[0] is not None and as_of(found[0], "2020-01-01") is None
 
 
 @pytest.mark.parametrize(
@@ -194,6 +191,6 @@ def test_the_failure_of_a_run() -> None:
         result("b", TestOutcome.ERROR, "two"),
         result("c", TestOutcome.ERROR, "two"),
     )
-    found = failure_of_run(TestReport(results=results, started=True, complete=True), {"pytest": "9"})
-    assert found == collect("E: two\nE: one", pytest="9")
-    assert failure_of_run(TestReport(results=(), started=True, complete=True), {}) is None
+    found = failure_of_run(TestReport(results=results, started=True, complete=True))
+    assert found == collect("E: two\nE: one")
+    assert failure_of_run(TestReport(results=(), started=True, complete=True)) is None
