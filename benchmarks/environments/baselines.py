@@ -122,7 +122,8 @@ def _index(names: Mapping[str, str]) -> Iterator[str]:
             self.send_response(404 if version is None else 200)
             self.end_headers()
             if version is not None:
-                self.wfile.write(json.dumps({"info": {"name": name, "version": version}, "releases": {}}).encode())
+                info = {"name": name, "version": version, "package_url": f"https://pypi.org/project/{name}/"}
+                self.wfile.write(json.dumps({"info": info, "releases": {}}).encode())
 
         def log_message(self, *_: object) -> None:
             pass

@@ -18,8 +18,7 @@ from packaging.utils import canonicalize_name
 
 from memory.model import Plan
 from workers.environments.metadata import Declared, declared, requirement
-from workers.environments.tree_files import TreeFiles
-from workers.environments.well_known import well_known
+from workers.environments.tree_files import TreeFiles, well_known
 from workers.sandbox.report import TestOutcome, TestReport
 
 MOST_MENDS = 8

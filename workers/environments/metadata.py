@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
+from packaging.dependency_groups import resolve_dependency_groups
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -34,7 +35,6 @@ _CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 _CARET = re.compile(r"\^\s*(\d+)(?:\.(\d+))?([\w.]*)")
 _TILDE = re.compile(r"~\s*(\d+)(?:\.(\d+))?([\w.]*)")
 _BARE = re.compile(r"\d[\w.]*(?:\.\*)?")
-MOST_NESTED_GROUPS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def _groups(
     """Lists of what developers install, under any tool's name for such a list."""
     tool, standard = table(pyproject, "tool"), table(pyproject, "dependency-groups")
     poetry = table(tool, "poetry")
-    named: dict[str, tuple[str, ...]] = {name: _with_included(standard, name) for name in standard}
+    named: dict[str, tuple[str, ...]] = {name: _group(standard, name) for name in standard}
     named |= _lists(table(tool, "pdm", "dev-dependencies"))
     named |= {name: tuple(_poetry_lines(table(each, "dependencies"))) for name, each in table(poetry, "group").items()}
     others = {
@@ -155,15 +155,12 @@ def _groups(
     return named
 
 
-def _with_included(groups: Table, name: str, depth: int = 0) -> tuple[str, ...]:
-    """The lines of a dependency group (PEP 735), with those of the groups that it includes."""
-    lines: list[str] = []
-    for each in items(groups.get(name)):
-        if isinstance(each, str):
-            lines.append(each)
-        elif depth < MOST_NESTED_GROUPS:
-            lines += _with_included(groups, word(table(each).get("include-group")), depth + 1)
-    return tuple(lines)
+def _group(groups: Table, name: str) -> tuple[str, ...]:
+    """The lines of a dependency group (PEP 735), with those of the groups that it includes; none where they are not valid."""
+    try:
+        return resolve_dependency_groups(groups, name)  # type: ignore[arg-type]  # it checks what it is given
+    except (LookupError, TypeError, ValueError, ExceptionGroup):
+        return ()
 
 
 def _setup_arguments(module: ast.Module) -> dict[str, object]:

@@ -16,8 +16,7 @@ from workers.environments.evidence import conda_recipe, recipes
 from workers.environments.metadata import Declared, declared, requirement
 from workers.environments.projects import missing_parts, project_of
 from workers.environments.recipe import Recipe
-from workers.environments.tree_files import TreeFiles
-from workers.environments.well_known import well_known
+from workers.environments.tree_files import TreeFiles, well_known
 
 DEFAULT_COMMAND = ("python", "-m", "pytest")
 MOST_PLANS = 8

@@ -10,8 +10,7 @@ from itertools import pairwise
 
 from workers.environments import task_files
 from workers.environments.metadata import declared, requirement
-from workers.environments.tree_files import TreeFiles
-from workers.environments.well_known import well_known
+from workers.environments.tree_files import TreeFiles, well_known
 
 Words = Sequence[str]
 
@@ -125,24 +124,24 @@ class Recipe:
 
     # ── Installing ──
 
-    def install(self, given: Words) -> None:
-        """The arguments of `pip install`."""
+    def install(self, given: Words, *, constraining: bool = False) -> None:
+        """The arguments of `pip install`, or of a line of a file that it reads."""
         waiting = [part for each in given for part in (each.split("=", 1) if re.match(r"--[a-z-]+=", each) else [each])]
         while waiting:
             each = waiting.pop(0)
             if each in ("--requirement", "--constraint", "--group", "--editable") and waiting:
-                self._option(each, waiting.pop(0))
+                self._option(each.lstrip("-")[0], waiting.pop(0), constraining)
             elif short := re.fullmatch(r"-[UIq]*([rce])(.*)", each):
-                self._option(f"-{short[1]}", short[2] or (waiting.pop(0) if waiting else ""))
+                self._option(short[1], short[2] or (waiting.pop(0) if waiting else ""), constraining)
             elif each in _RECIPES["valued"]:
                 waiting = waiting[1:]
             elif not each.startswith("-"):
                 self._package(each)
 
-    def _option(self, option: str, value: str) -> None:
-        match option.strip("-")[0]:
+    def _option(self, option: str, value: str, constraining: bool) -> None:
+        match option:
             case "r" | "c":
-                self._requirement_file(self._at(value), constraining=option.strip("-")[0] == "c")
+                self._requirement_file(self._at(value), constraining=constraining or option == "c")
             case "g":
                 self.local.setdefault(self.here, [])
                 self.groups.append(value.rpartition(":")[2])
@@ -174,25 +173,21 @@ class Recipe:
             wanted = self.constraints if constraining else self.requirements
             wanted += [str(found)] * (str(found) not in wanted)
 
-    def _requirement_file(self, path: str, *, constraining: bool = False, depth: int = 0) -> None:
+    def _requirement_file(self, path: str, *, constraining: bool) -> None:
         """The lines of a requirements file, with those of the files that it names."""
         text = self.files.text(path).replace("\\\n", " ")
         if not text:
             self.notes.append(f"{path} is left out: there is no such file")
-        outer, self.here = self.here, posixpath.dirname(path) or "."
-        for line in text.splitlines()[:MOST_COMMANDS]:
+        outer, self.here, self.depth = self.here, posixpath.dirname(path) or ".", self.depth + 1
+        for line in text.splitlines()[:MOST_COMMANDS] if self.depth <= MOST_NESTED else ():
             line = re.sub(r"(^|\s)#.*|\s--hash[= ]\S+", "", line).strip()
-            option = re.match(r"(-r|--requirement|-c|--constraint)[ =]?\s*(\S+)", line)
-            if option and depth < MOST_NESTED:
-                limits = constraining or "c" in option[1][:3]
-                self._requirement_file(self._at(option[2]), constraining=limits, depth=depth + 1)
-            elif re.match(r"-e\b|--editable\b", line):
-                self.install(line.replace("=", " ", 1).split()[:2])
+            if line.startswith("-"):
+                self.install(line.split(), constraining=constraining)
             elif re.match(r"\.{0,2}/|\.(\[|$)|\w+://", line):
                 self._package(line)
-            elif line and not line.startswith("-"):
+            elif line:
                 self._require(line, constraining=constraining)
-        self.here = outer
+        self.here, self.depth = outer, self.depth - 1
 
     def _install_project(self, tool: str, verb: str, given: Words) -> None:
         """`uv sync`, `poetry install` and their kin: the project with groups and extras."""
@@ -224,12 +219,10 @@ class Recipe:
         waiting = list(arguments)
         while waiting:
             each = waiting.pop(0)
-            if each in _RECIPES["pytest_valued"] or _UNWANTED.fullmatch(each):
-                waiting = (
-                    waiting[1:]
-                    if each in _RECIPES["pytest_valued"] and waiting and not waiting[0].startswith("-")
-                    else waiting
-                )
+            if each in _RECIPES["pytest_valued"]:
+                waiting = waiting[not " ".join(waiting[:1]).startswith("-") :]
+            elif _UNWANTED.fullmatch(each):
+                continue
             elif each in ("|", "||", ">", "2>&1", "&"):
                 break
             elif each and "$" not in each and "{" not in each and self._is_there(each):

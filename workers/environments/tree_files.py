@@ -8,7 +8,9 @@ import posixpath
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -69,6 +71,14 @@ class TreeFiles:
             return ast.parse(self.text(path))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ast.Module(body=[], type_ignores=[])
+
+
+@cache
+def well_known(section: str) -> Mapping[str, Any]:
+    """What is well known of names of tools, modules, fixtures and options: one section of well_known.toml beside this file."""
+    tables = tomllib.loads(Path(__file__).with_name("well_known.toml").read_text(encoding="utf-8"))
+    found: Mapping[str, Any] = tables[section]
+    return found
 
 
 # ── Values of foreign documents ──
