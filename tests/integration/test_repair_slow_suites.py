@@ -235,3 +235,20 @@ def test_what_is_loaded_before_pytest_costs_no_process_for_each_candidate(
     with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
         tried = [candidate("sums.py", RIGHT), candidate("sums.py", SOURCE + "\n")]
         assert [v.plausible for v in pool.verdicts(tried, deadline=lambda: False)] == [True, False]
+
+
+def test_a_warning_of_the_project_in_its_filters_costs_no_process_for_each_candidate(tmp_path: Path) -> None:
+    """pytest looks it up before anything of the project may be loaded; the filter holds in the tests all the same."""
+    warned = "import warnings\n\n\nclass Odd(UserWarning):\n    pass\n\n\n"
+    told = SOURCE.replace("    return", "    warnings.warn('odd', Odd)\n    return", 1)
+    files = {
+        "sums.py": warned + told,
+        "test_a.py": FAILING,
+        "pytest.ini": "[pytest]\nfilterwarnings =\n  error\n  ignore::sums.Odd\n",
+    }
+    project = project_of(tmp_path, files)
+    wanted = ScreeningTests(failing=("test_a.py::test_double",), covering=(), seconds=0.1)
+    with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
+        right = candidate("sums.py", (warned + told).replace(" + 1", ""))
+        assert [v.plausible for v in pool.verdicts([right], deadline=lambda: False)] == [True]
+        assert (pool.note, pool.swapped) == ("", 1)

@@ -27,8 +27,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
+import _pytest.config
 import pytest
 
 from .batch import Board, PlannedEdit, Unwatchable, WatchedState, brief, roots, swap, try_together
@@ -201,6 +203,10 @@ class Warm:
         return message if message["how"] else None
 
 
+class HeldBack(Warning):
+    """In the place of a warning of the project, until its module may be imported."""
+
+
 class Gate:
     """Holds pytest before it loads anything of the project; each fork goes on from there, in the role it was given."""
 
@@ -208,6 +214,7 @@ class Gate:
         self._opening = opening
         self._host = host
         self._role: Collecting | Fresh | None = None
+        self._held = False
         self.trial = Trial(self._play)
 
     @pytest.hookimpl(tryfirst=True, hookwrapper=True)
@@ -217,6 +224,18 @@ class Gate:
             args += ["-n", "0"]
         self._serve()
         yield
+
+    def hold_back_warnings(self) -> None:
+        """Have pytest look up the categories of warnings that the project defines in the forks alone: that imports its modules."""
+        resolve = getattr(_pytest.config, "_resolve_warning_category", None)
+
+        def resolved(category: str) -> type[Warning]:
+            module, dot, _ = category.partition(".")
+            held = bool(dot) and self._role is None and _is_under(self._opening["root"], module)
+            self._held = self._held or held
+            return HeldBack if held else resolve(category)  # type: ignore[misc]  # pytest calls it only where it has it
+
+        _pytest.config._resolve_warning_category = resolved
 
     def came_to_nothing(self) -> None:
         """Say that pytest ended without coming to its tests."""
@@ -228,6 +247,9 @@ class Gate:
 
     def _play(self, session: pytest.Session) -> None:
         if self._role is not None:
+            if self._held:
+                given = session.config.known_args_namespace.pythonwarnings or []
+                _pytest.config.apply_warning_filters(session.config.getini("filterwarnings"), given)
             self._role.play(session, self.trial)
 
     def _refuse(self, reason: str) -> None:
@@ -262,6 +284,8 @@ class Gate:
 
     def _take(self, role: Collecting | Fresh) -> None:
         self._role = role
+        if self._held:
+            _pytest.config.parse_warning_filter.cache_clear()
         self._host.close()
 
 
@@ -319,6 +343,13 @@ def _files_under(root: str) -> list[str]:
     return [os.path.relpath(file, root) for file in ours if not file.startswith(sys.prefix + os.sep)]
 
 
+def _is_under(root: str, module: str) -> bool:
+    """Whether a module of this name, without a dot, lies under `root`; it is not imported."""
+    spec = None if module in sys.modules else find_spec(module)
+    places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
+    return any(place.startswith(root + os.sep) for place in places)
+
+
 def _take_streams() -> Line:
     """The line to the host; the standard streams of this process and all its forks lead nowhere from here on."""
     incoming = os.fdopen(os.dup(0), "rb")
@@ -361,6 +392,7 @@ def main() -> None:
         return
     _look_like_pytest(opening["args"])
     gate = Gate(opening, host)
+    gate.hold_back_warnings()
     try:
         pytest.main(list(opening["args"]), plugins=[gate, gate.trial])
         gate.came_to_nothing()
