@@ -119,9 +119,11 @@ class Prover:
         self._templates = templates
         self._limits = limits or Limits()
         self.allowance = TimeAllowance(self._limits, deadline=deadline)
-        self._suite = UnpatchedSuite(lambda: self._bounded((), {}), reproduction.report if reproduction.whole else None)
+        self._suite = UnpatchedSuite(
+            lambda tests: self._bounded(tests, {}), reproduction.report if reproduction.whole else None
+        )
         self._all = whole_suite(project)
-        self._rest = UnpatchedSuite(lambda: self._bounded((), {}, self._all), None)
+        self._rest = UnpatchedSuite(lambda tests: self._bounded(tests, {}, self._all), None)
         self.failing = failure.failing_tests
         self.runs = 0
 

@@ -15,6 +15,9 @@ from workers.repair.first_run import function_of, without
 from workers.repair.judging.outcomes import includes, named, still_failing
 from workers.sandbox.report import TestOutcome, TestReport
 
+FEW = 20
+"""So many of the tests that a patch breaks have to pass once more without it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unproven:
@@ -42,21 +45,29 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
 
 
 class UnpatchedSuite:
-    """The runs of one suite without a patch: `first`, which may be known already, and a `second` one when it is needed."""
+    """The runs of one suite without a patch: `first`, which may be known already, and a `second` one when it is needed.
 
-    def __init__(self, run: Callable[[], TestReport], known: TestReport | None) -> None:
+    `run` runs the tests of these ids, or all.
+    """
+
+    def __init__(self, run: Callable[[Sequence[str]], TestReport], known: TestReport | None) -> None:
         self._run = run
         self._known = known
 
     @cached_property
     def first(self) -> TestReport:
         """The suite as it is without a patch."""
-        return self._known or self._run()
+        return self._known or self._run(())
 
     @cached_property
     def second(self) -> TestReport:
         """The same once more."""
-        return self._run()
+        return self._run(())
+
+    def _stands(self, objection: Unproven) -> bool:
+        """Whether what is broken passes once more without the patch: then the whole suite need not run for a second opinion."""
+        few = objection.broken[:FEW]
+        return bool(few) and not still_failing(few, self._run(few))
 
     def objection_to_part(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
         """What a run with a patch says against it that had too little time: only the tests that it came to are compared."""
@@ -68,7 +79,9 @@ class UnpatchedSuite:
     def objection_to(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
         """What a run with a patch says against it, less what two runs without one do not agree on."""
         objection = objection_to(after, before=self.first, failing=failing)
-        if objection is None or not after.started or (self.second.trouble and not self.first.trouble):
+        if objection is None or not after.started or self._stands(objection):
+            return objection
+        if self.second.trouble and not self.first.trouble:
             return objection
         one, two = ({result.id for result in report.results} for report in (self.first, self.second))
         moved = {function_of(test) for test in one ^ two if "[" in test}

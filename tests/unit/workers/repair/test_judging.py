@@ -215,13 +215,16 @@ def test_a_report_is_a_verdict() -> None:
 
 
 def test_what_two_runs_without_a_patch_do_not_agree_on_is_not_held_against_it() -> None:
-    """The suite is run once more before a refusal is believed, and only then."""
+    """The suite is run once more before a refusal is believed, and only where something broken does not pass alone either."""
     runs = [
         report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": PASSED}),
         report({"t.py::a": FAILED, "t.py::b": FAILED, "t.py::c": PASSED}),
     ]
-    suite = UnpatchedSuite(lambda: runs.pop(0), None)
+    unsteady = report({"t.py::b": FAILED, "t.py::c": PASSED})
+    suite = UnpatchedSuite(lambda tests: unsteady if tests else runs.pop(0), None)
     assert suite.objection_to(report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": PASSED}), ["t.py::a"]) is None
+    refused = suite.objection_to(report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": FAILED}), ["t.py::a"])
+    assert refused is not None
     assert len(runs) == 1
     assert suite.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED, "t.py::c": PASSED}), ["t.py::a"]) is None
     assert not runs
@@ -234,12 +237,12 @@ def test_a_second_opinion_that_was_cut_short_excuses_nothing() -> None:
     """What it did not come to is not unsteady."""
     whole = report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": PASSED})
     cut = report({"t.py::a": FAILED}, trouble="stopped")
-    suite = UnpatchedSuite(lambda: cut, whole)
+    suite = UnpatchedSuite(lambda _: cut, whole)
     assert suite.objection_to(report({"t.py::a": PASSED}, trouble="stopped"), ["t.py::a"]) is not None
     assert (
         suite.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED, "t.py::c": PASSED}), ["t.py::a"]) is not None
     )
-    both = UnpatchedSuite(lambda: cut, replace(whole, complete=False, trouble="stopped"))
+    both = UnpatchedSuite(lambda _: cut, replace(whole, complete=False, trouble="stopped"))
     refused = both.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED}, trouble="stopped"), ["t.py::a"])
     assert refused is not None
     assert refused.broken == ("t.py::b",)
@@ -251,7 +254,7 @@ def test_tests_whose_ids_differ_in_each_run_are_counted_by_function() -> None:
     def ran(mark: str, failing: TestOutcome, *others: TestOutcome) -> TestReport:
         return report({f"t.py::a[{mark}]": failing, **{f"t.py::b[{mark}-{n}]": each for n, each in enumerate(others)}})
 
-    suite = UnpatchedSuite(lambda: ran("2", FAILED, PASSED, PASSED), ran("1", FAILED, PASSED, PASSED))
+    suite = UnpatchedSuite(lambda _: ran("2", FAILED, PASSED, PASSED), ran("1", FAILED, PASSED, PASSED))
     assert suite.objection_to(ran("3", PASSED, PASSED, PASSED), ["t.py::a"]) is None
     broken = suite.objection_to(ran("4", PASSED, PASSED, FAILED), ["t.py::a"])
     assert broken is not None
