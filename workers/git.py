@@ -369,6 +369,17 @@ def uncommitted(path: Path) -> bool:
     return bool(run_git("status", *options, at=path, config=_without_filters(path)).strip())
 
 
+def changed_files(path: Path) -> tuple[str, ...]:
+    """The files below a directory that differ from HEAD or are new, relative to it; none outside of git."""
+    try:
+        options = ("--name-only", "-z", "--relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+        differing = run_git("diff", *options, "HEAD", at=path, config=_without_filters(path))
+        new = run_git("ls-files", "--others", "--exclude-standard", "-z", at=path)
+    except GitCommandFailed:
+        return ()
+    return tuple(filter(None, (differing + new).decode(errors="surrogateescape").split("\0")))
+
+
 def is_tracked(path: Path) -> bool:
     """Whether git tracks a path, or anything below it; False outside of git."""
     try:

@@ -165,7 +165,8 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
         for path, content in case.added_tests.items():
             _add(tree, path, content)
         named = named_tests(f"{case.job.comment}\n{case.job.body}")
-        project = _project(tree, case, _changed(case, named), context)
+        changed = _changed(case, named)
+        project = _project(tree, case, changed, context)
         deps = context.for_task(f"repair:{case.task.number}").repair_deps()
         llm = context.llm_options(
             case.task,
@@ -173,7 +174,7 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
             history=partial(case.mirror.log, case.task.sha),
             images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
         )
-        repaired = replace(repair(case.task, project, deps, llm, named), note=project.note)
+        repaired = replace(repair(case.task, project, deps, llm, named, changed), note=project.note)
     context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
     return repaired
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -106,20 +106,22 @@ def _place(result: TestResult) -> tuple[str, str, int]:
     return frame.path, frame.function, 0 if _error_type(result) == "Timeout" else frame.line
 
 
-def failure_of(report: TestReport) -> Failure | None:
+def failure_of(report: TestReport, changed: Collection[str] = ()) -> Failure | None:
     """The primary failure of a run, None when nothing failed.
 
-    Errors of collection come first, because they hide the tests behind them. Otherwise the largest group of tests that
-    broke with the same error at the same place; between equals, the group that was seen first.
+    Errors of collection come first, because they hide the tests behind them. Otherwise a group of tests that broke with
+    the same error at the same place: one with a file that was `changed` (by path), then the largest, then that seen first.
     """
     failing = report.failing()
     uncollected = [result for result in failing if result.outcome is TestOutcome.ERROR and "::" not in result.id]
     candidates = uncollected or list(failing)
     if not candidates:
         return None
-    keys = [(_error_type(result), _place(result)) for result in candidates]
-    largest = Counter(keys).most_common(1)[0][0]
-    group = [result for result, key in zip(candidates, keys, strict=True) if key == largest]
+    groups: dict[tuple[str, tuple[str, str, int], bool], list[TestResult]] = {}
+    for result in candidates:
+        touched = not {result.id.partition("::")[0], *(frame.path for frame in result.frames)}.isdisjoint(changed)
+        groups.setdefault((_error_type(result), _place(result), touched), []).append(result)
+    group = max(groups.items(), key=lambda each: (each[0][-1], len(each[1])))[1]
     first = group[0]
     return Failure(
         error_type=_error_type(first),

@@ -7,7 +7,7 @@ publishes the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -48,11 +48,16 @@ class EngineOptions(Protocol):
 
 
 def repair(
-    task: Task, project: Project, deps: RepairDeps, llm: EngineOptions | None = None, named: Sequence[str] = ()
+    task: Task,
+    project: Project,
+    deps: RepairDeps,
+    llm: EngineOptions | None = None,
+    named: Sequence[str] = (),
+    changed: Collection[str] = (),
 ) -> Repaired:
     """Repair the primary failure of a project within the budget, by search alone unless `llm` opens another engine.
 
-    Tests that are `named` as failing are run first. A third of the budget at most finds what fails; the last seconds of it
+    Tests that are `named` as failing are run first; of several failures, one in a file that was `changed` is repaired. A third of the budget at most finds what fails; the last seconds of it
     are kept for a proof.
 
     Raises CannotRun or BadInput when the tests cannot run. A model that cannot be used, or whose budget is spent, fails
@@ -65,10 +70,12 @@ def repair(
     deps.progress("reproducing: running the tests that failed last, or the test suite")
     seconds = REPRODUCTION_SHARE * deps.budget_seconds
     reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named)
-    failure = failure_of(reproduction.failing_report)
+    failure = failure_of(reproduction.failing_report, changed)
     if failure is None:
         return _result(RepairStatus.NOTHING_FAILING, reproduction, started)
-    deps.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
+    others = len(reproduction.failing_report.failing()) - len(failure.failing_tests)
+    more = f"; {others} that fail otherwise are not looked at" if others else ""
+    deps.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests{more}")
     loop = _Loop(_case(task, project, reproduction, failure, deps, started), deps)
     attempts = loop.run(llm)
     return _result(status_of(attempts), reproduction, started, failure, attempts, loop)

@@ -75,6 +75,17 @@ def test_a_collection_error_comes_first() -> None:
     assert (found.error_type, found.failing_tests) == ("ImportError", ("tests/test_b.py",))
 
 
+@pytest.mark.parametrize("changed", ["tests/test_b.py", "shop/till.py"])
+def test_a_failure_in_a_changed_file_comes_before_a_larger_one(changed: str) -> None:
+    """What a user has just edited, a test or what its traceback passes through, is what they ask about."""
+    many = [result(f"tests/test_a.py::test_{n}", "TypeError", frames=(frame("shop/old.py", 3),)) for n in range(3)]
+    one = result("tests/test_b.py::test_one", "ValueError", frames=(frame("shop/till.py", 9),))
+    for files, tests in (((), 3), (["shop/other.py"], 3), ([changed], 1)):
+        found = failure_of(report(*many, one), files)
+        assert found is not None
+        assert len(found.failing_tests) == tests
+
+
 def test_the_largest_group_at_one_place_is_the_primary_failure() -> None:
     """Tests that break with one error at one line of the product belong together; a test's own frames do not part them."""
     here, there = frame("shop/till.py", 4), frame("shop/till.py", 90)
