@@ -22,7 +22,7 @@ from workers.environments.provide import Commit
 from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
-from workers.git import changed_files, is_tracked, local_commits, origin, top_level, uncommitted
+from workers.git import before_changes, is_tracked, local_commits, origin, top_level, uncommitted
 from workers.home import scratch
 from workers.repair.episode import repair
 from workers.repair.first_run import last_failed
@@ -94,18 +94,18 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
         name = repository_name(path)
-        found, changed = python_of(path, context, python), changed_files(path)
+        found, before = python_of(path, context, python), before_changes(path)
         project = context.project(
             tree,
             name,
             python=found,
             test_command=test_command,
-            changed=_named_files(tree, test_command) or changed,
+            changed=_named_files(tree, test_command) or before.keys(),
             copy_of=path,
             commit=Commit(path),
         )
         task = _task(TaskKind.REPAIR, name, digest(tree), context)
-        repaired = repair(task, project, context.repair_deps(), context.llm_options(task), changed=changed)
+        repaired = repair(task, project, context.repair_deps(), context.llm_options(task), before=before)
         repaired = replace(repaired, note=project.note)
         context.store.tasks.finish(task.id, repaired.status, "")
         proven = repaired.proven

@@ -37,6 +37,9 @@ MOST_FILES, MOST_TREE_MB = 100_000, Limits().disk_mb
 MOST_CHANGED, MOST_COMPARED_MB, LARGEST = 10_000, 64, 4 << 20
 """Files of one change, and the text of both sides together; git compares no text of files above so many bytes."""
 
+MOST_UNCOMMITTED = 100
+"""Files that differ from HEAD: more of them say little about a failure."""
+
 FETCHING = GitLimits(output_mb=4096)
 FETCHING_MUCH = GitLimits(memory_mb=4096, cpu_seconds=GIT_SECONDS, output_mb=4096)
 MUCH_BYTES = 32 << 20
@@ -369,15 +372,26 @@ def uncommitted(path: Path) -> bool:
     return bool(run_git("status", *options, at=path, config=_without_filters(path)).strip())
 
 
-def changed_files(path: Path) -> tuple[str, ...]:
-    """The files below a directory that differ from HEAD or are new, relative to it; none outside of git."""
+def before_changes(path: Path) -> dict[str, bytes | None]:
+    """The Python files below a directory that differ from HEAD, as they are there; None for new ones.
+
+    Nothing outside of git, in a repository without commits, and where more than MOST_UNCOMMITTED differ.
+    """
+    shape = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
     try:
-        options = ("--name-only", "-z", "--relative", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-        differing = run_git("diff", *options, "HEAD", at=path, config=_without_filters(path))
-        new = run_git("ls-files", "--others", "--exclude-standard", "-z", at=path)
+        config = _without_filters(path)
+        changed = run_git("diff", *shape, "HEAD", "--", "*.py", at=path, config=config).split(b"\0")
+        new = run_git("ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", at=path, config=config)
+        names = [os.fsdecode(name) for name in (*changed, *new.split(b"\0")) if name]
+        if len(names) > MOST_UNCOMMITTED:
+            return {}
+        there = run_git("ls-tree", "--name-only", "-z", "HEAD", "--", *names, at=path).split(b"\0") if names else []
+        known = {os.fsdecode(name) for name in there}
+        return {
+            name: run_git("cat-file", "blob", f"HEAD:./{name}", at=path) if name in known else None for name in names
+        }
     except GitCommandFailed:
-        return ()
-    return tuple(filter(None, (differing + new).decode(errors="surrogateescape").split("\0")))
+        return {}
 
 
 def is_tracked(path: Path) -> bool:

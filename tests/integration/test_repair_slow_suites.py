@@ -84,6 +84,21 @@ def test_the_tests_that_failed_last_are_run_and_not_the_suite(tmp_path: Path) ->
     assert (seen.test_runs, seen.whole) == (2, False)
 
 
+def test_what_failed_before_the_changes_is_set_aside(tmp_path: Path) -> None:
+    """The tests of changed files run first, and of what fails there that is repaired which did not fail before."""
+    old = "def test_old():\n    assert open('gone')\n"
+    files = {"sums.py": SOURCE, "test_a.py": f"{FAILING}\n\n{old}", "test_z.py": "def test_z():\n    assert 0\n"}
+    project = project_of(tmp_path, files)
+    seen = reproduce(Bubblewrap(), project, before={"test_a.py": old.encode(), "test_new.py": None})
+    assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
+    assert seen.set_aside == {"test_a.py::test_old": "it fails without the changes, too"}
+    assert not seen.whole
+    seen = reproduce(Bubblewrap(), project, before={"sums.py": RIGHT.encode()})
+    assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
+    seen = reproduce(Bubblewrap(), project, before={"sums.py": SOURCE.encode()})
+    assert len(seen.failing_report.failing()) == 3, "where all of them failed before, all are looked at"
+
+
 def test_tests_that_pass_again_do_not_hide_those_that_fail(tmp_path: Path) -> None:
     """When nothing of what is named fails, the suite is run."""
     project = project_of(tmp_path, {"test_a.py": "def test_a(): pass\n", "test_b.py": FAILING})

@@ -20,7 +20,7 @@ from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.pinning import noted, outdated
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
-from workers.git import Mirror
+from workers.git import MOST_UNCOMMITTED, Mirror
 from workers.git_command import TooMuchForGit
 from workers.jobs import Fix, Job
 from workers.messages import conversation, review
@@ -165,8 +165,9 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
         for path, content in case.added_tests.items():
             _add(tree, path, content)
         named = named_tests(f"{case.job.comment}\n{case.job.body}")
-        changed = _changed(case, named)
-        project = _project(tree, case, changed, context)
+        before = _before(case)
+        about = {*case.added_tests, *(test.partition("::")[0] for test in named)} or before.keys()
+        project = _project(tree, case, about, context)
         deps = context.for_task(f"repair:{case.task.number}").repair_deps()
         llm = context.llm_options(
             case.task,
@@ -174,21 +175,24 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
             history=partial(case.mirror.log, case.task.sha),
             images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
         )
-        repaired = replace(repair(case.task, project, deps, llm, named, changed), note=project.note)
+        repaired = replace(repair(case.task, project, deps, llm, named, before), note=project.note)
     context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
     return repaired
 
 
-def _changed(case: RepairRequest, named: Sequence[str]) -> Collection[str]:
-    """The files that tell which of several projects is meant: those of the failing tests, else those of the pull request."""
-    files = {*case.added_tests, *(test.partition("::")[0] for test in named)}
-    if files or not case.base:
-        return files
+def _before(case: RepairRequest) -> dict[str, bytes | None]:
+    """What the request is about, as it was before: the Python files that a pull request changes, and the tests that came along."""
+    found: dict[str, bytes | None] = dict.fromkeys(case.added_tests)
+    if not case.base:
+        return found
     try:
         case.mirror.fetch(case.base)
-        return [file.path for file in parse_diff(case.mirror.diff(case.base, case.task.sha)).files]
+        base = case.mirror.merge_base(case.base, case.task.sha)
+        changed = [file.path for file in parse_diff(case.mirror.diff(base, case.task.sha)).files]
+        sources = [path for path in changed if path.endswith(".py")][:MOST_UNCOMMITTED]
+        return {path: case.mirror.read(base, path) for path in sources} | found
     except (TooMuchForGit, Gone):
-        return ()
+        return found
 
 
 def _project(tree: Path, case: RepairRequest, changed: Collection[str], context: JobContext) -> Project:

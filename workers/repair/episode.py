@@ -7,7 +7,7 @@ publishes the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -53,11 +53,11 @@ def repair(
     deps: RepairDeps,
     llm: EngineOptions | None = None,
     named: Sequence[str] = (),
-    changed: Collection[str] = (),
+    before: Mapping[str, bytes | None] = {},
 ) -> Repaired:
     """Repair the primary failure of a project within the budget, by search alone unless `llm` opens another engine.
 
-    Tests that are `named` as failing are run first; of several failures, one in a file that was `changed` is repaired. A third of the budget at most finds what fails; the last seconds of it
+    Tests that are `named` as failing are run first, then those in the files that `before` holds (see reproduce); of several failures one in such a file is repaired. A third of the budget at most finds what fails; the last seconds of it
     are kept for a proof.
 
     Raises CannotRun or BadInput when the tests cannot run. A model that cannot be used, or whose budget is spent, fails
@@ -69,8 +69,8 @@ def repair(
     deps = replace(deps, sandbox=TimedSandbox(sandbox=deps.sandbox, deadline=deadline))
     deps.progress("reproducing: running the tests that failed last, or the test suite")
     seconds = REPRODUCTION_SHARE * deps.budget_seconds
-    reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named)
-    failure = failure_of(reproduction.failing_report, changed)
+    reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named, before=before)
+    failure = failure_of(reproduction.failing_report, before)
     if failure is None:
         return _result(RepairStatus.NOTHING_FAILING, reproduction, started)
     others = len(reproduction.failing_report.failing()) - len(failure.failing_tests)

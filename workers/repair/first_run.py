@@ -12,7 +12,7 @@ from workers.ports import Ending, Sandbox
 from workers.repair.out_of_reach import out_of_reach
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.report import TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_tests
+from workers.sandbox.run_tests import Project, TestRun, is_test_file, run_tests
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""
@@ -46,11 +46,16 @@ class FirstRun:
         return tuple(result for result in self.report.failing() if result.id not in self.set_aside)
 
 
-def first_run(sandbox: Sandbox, project: Project, named: Sequence[str], allowance: TimeAllowance) -> FirstRun:
-    """The `named` tests, or those that pytest's cache in the checkout names, if any of them fails; else the whole suite."""
-    known = [test for test in named or last_failed(project.tree) if (project.tree / _file(test)).is_file()][:MOST_NAMED]
-    found = _named(sandbox, project, known, allowance) if known else None
-    return found if found is not None and found.failing() else _suite(sandbox, project, allowance)
+def first_run(
+    sandbox: Sandbox, project: Project, named: Sequence[str], changed: Collection[str], allowance: TimeAllowance
+) -> FirstRun:
+    """The first of these of which any test fails: those `named`, those of `changed` files, those that failed last, the suite."""
+    for tests in (named, [path for path in changed if is_test_file(path)], last_failed(project.tree)):
+        known = [test for test in tests if (project.tree / _file(test)).is_file()][:MOST_NAMED]
+        found = _named(sandbox, project, known, allowance) if known else None
+        if found is not None and found.failing():
+            return found
+    return _suite(sandbox, project, allowance)
 
 
 def last_failed(tree: Path) -> tuple[str, ...]:

@@ -16,7 +16,15 @@ from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.candidates import Suspect
-from workers.repair.first_run import TRACED_TEST_SECONDS, FirstRun, first_run, function_of, without
+from workers.repair.first_run import (
+    MOST_NAMED,
+    SECOND_LOOK_WALL,
+    TRACED_TEST_SECONDS,
+    FirstRun,
+    first_run,
+    function_of,
+    without,
+)
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, python_files, run_tests
@@ -30,6 +38,8 @@ MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 MOST_PARAMETERS = 20
 """A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
 
+
+FAILED_BEFORE = "it fails without the changes, too"
 
 NO_TEST = "no test ran: see that the test command collects any"
 
@@ -69,16 +79,22 @@ def reproduce(
     limits: Limits | None = None,
     seconds: float = math.inf,
     named: Sequence[str] = (),
+    before: Mapping[str, bytes | None] = {},
 ) -> Reproduction:
     """Run the tests that are `named` as failing, else the suite, then what fails again with a trace; in `seconds` in all.
 
+    `before` holds the files that somebody changed as they were, None for new ones: tests in them run before the suite does,
+    and what fails with the files as they were, too, is set aside as long as something else fails.
     `limits` are those of one run. Tests that never end are traced in a run of their own, so that they use up no other
     test's time. Raises CannotRun with one clear line when the suite did not run, when nothing of it can be collected, or
     when nothing had failed by the end of the time.
     """
     allowance = TimeAllowance(limits or Limits(), seconds)
     with allowance.used():
-        first = first_run(sandbox, project, named, allowance)
+        first = first_run(sandbox, project, named, before, allowance)
+        first = replace(
+            first, set_aside={**first.set_aside, **_failed_before(sandbox, project, first, before, allowance)}
+        )
         there = without(first.report, set(first.set_aside))
         failing = [result.id for result in first.failing()]
         if not failing and not first.whole and there.results:
@@ -102,6 +118,21 @@ def reproduce(
         moved=moved,
         seconds=allowance.elapsed(),
     )
+
+
+def _failed_before(
+    sandbox: Sandbox, project: Project, first: FirstRun, before: Mapping[str, bytes | None], allowance: TimeAllowance
+) -> dict[str, str]:
+    """The failures that are no work of the changes, by id with the reason; none where all of them are not."""
+    failing = {result.id for result in first.failing()}
+    if not before or not 1 < len(failing) <= MOST_NAMED:
+        return {}
+    limits = allowance.limits(SECOND_LOOK_WALL)
+    run = run_tests(
+        sandbox, project, tests=sorted(failing), overlay=before, limits=limits, test_seconds=TRACED_TEST_SECONDS
+    )
+    same = failing & {result.id for result in run.report.failing() if result.error_type != "Timeout"}
+    return dict.fromkeys(same, FAILED_BEFORE) if same < failing else {}
 
 
 def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:

@@ -24,10 +24,10 @@ from memory.model import Proof, Suggestion
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
-from workers.review.detectors.rules import is_test_path
 from workers.review.findings import FindingWithFix, harm, order, seen_in
 from workers.review.source import parsed
 from workers.sandbox.report import TestReport
+from workers.sandbox.run_tests import is_test_file
 
 MAX_LINES = 20
 """Lines of a suggestion; a longer one has no readers."""
@@ -236,7 +236,7 @@ class ImportGraph:
             for name in _imported(path, text):
                 for target in _resolved(name, named):
                     self._importers.setdefault(target, set()).add(path)
-        self._tests = {path for path in sources if _is_test_file(path)}
+        self._tests = {path for path in sources if is_test_file(path)}
 
     def tests_of(self, path: str) -> tuple[str, ...]:
         """The test files that reach `path`, itself included; empty when none does or it is better to run them all."""
@@ -249,11 +249,6 @@ class ImportGraph:
         below = {test for test in self._tests if not conftests.isdisjoint(PurePosixPath(test).parents)}
         found = (reached & self._tests) | below
         return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
-
-
-def _is_test_file(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return is_test_path(path) and (name.startswith("test_") or name.endswith("_test.py"))
 
 
 def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:

@@ -119,7 +119,7 @@ def _has_tests(tree: Path) -> bool:
         path = tree / name
         if path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace"):
             return True
-    return any(_is_test_file(file.name) for file in python_files(tree))
+    return any(is_test_file(file.name) for file in python_files(tree))
 
 
 def python_files(tree: Path) -> Iterator[Path]:
@@ -325,13 +325,15 @@ def whole_suite(project: Project) -> Project | None:
     if not named or not _is_pytest(words):
         return None
     whole = [project.starts_with(word) for word in named if "::" not in word]
-    files = [file for file in python_files(project.tree) if _is_test_file(file.name)]
+    files = [file for file in python_files(project.tree) if is_test_file(file.name)]
     if all(any(file.is_relative_to(path) for path in whole) for file in files):
         return None
     return replace(project, test_command=tuple(word for word in words if word not in named))
 
 
-def _is_test_file(name: str) -> bool:
+def is_test_file(path: str) -> bool:
+    """Whether a file is called as pytest's files of tests are."""
+    name = PurePosixPath(path).name
     return name.startswith("test_") or name.endswith("_test.py")
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workers.git import changed_files
-from workers.git_command import run_git
+from tests.unit.workers.history.conftest import Branch
+from workers.git import before_changes
 
 
-def test_changed_and_new_files_are_named_from_the_directory_that_is_asked_about(tmp_path: Path) -> None:
-    """Neither what is ignored nor what lies elsewhere in the repository; outside of git nothing is named."""
-    assert changed_files(tmp_path) == ()
-    here = tmp_path / "part"
-    here.mkdir()
-    for name in ("part/kept.py", "part/edited.py", "elsewhere.py"):
-        (tmp_path / name).write_text("old = 1\n")
-    (tmp_path / ".gitignore").write_text("*.log\n")
-    run_git("init", "--quiet", at=tmp_path)
-    run_git("add", ".", at=tmp_path)
-    who = {"user.name": "a", "user.email": "a@example.org"}
-    run_git("commit", "--quiet", "--message", "first", at=tmp_path, config=who)
-    for name in ("part/edited.py", "elsewhere.py", "part/test_new.py", "part/run.log"):
-        (tmp_path / name).write_text("new = 2\n")
-    assert changed_files(here) == ("edited.py", "test_new.py")
+def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
+    """Those below the directory alone, by their paths in it; nothing outside of git, and without a commit."""
+    assert before_changes(tmp_path) == {}
+    branch = Branch(tmp_path)
+    assert before_changes(tmp_path) == {}
+    branch.commit({"a.py": "a = 1\n", "sub/b.py": "b = 1\n", "sub/c.py": "c = 1\n", "d.txt": "d\n"})
+    assert before_changes(tmp_path) == {}
+    for name, text in {"a.py": "a = 2\n", "sub/b.py": "b = 2\n", "sub/new.py": "n = 1\n", "d.txt": "e\n"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "sub" / "c.py").unlink()
+    below = {"b.py": b"b = 1\n", "c.py": b"c = 1\n", "new.py": None}
+    assert before_changes(tmp_path / "sub") == below
+    assert before_changes(tmp_path) == {"a.py": b"a = 1\n", **{f"sub/{name}": text for name, text in below.items()}}
