@@ -22,7 +22,6 @@ from workers.repair.episode import repair
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import ScreeningTests, reproduce
-from workers.repair.result import RepairStatus
 from workers.repair.running.runner_pool import open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
@@ -82,6 +81,16 @@ def test_the_tests_that_failed_last_are_run_and_not_the_suite(tmp_path: Path) ->
     assert set(seen.passing) == {"test_a.py::test_other", "test_a.py::test_another"}
     assert seen.lines["test_a.py::test_double"]["sums.py"] >= {2}
     assert (seen.test_runs, seen.whole) == (2, False)
+
+
+def test_tests_of_what_fails_are_found_by_name(tmp_path: Path) -> None:
+    """Passing tests in other files that name the module which a named test runs show what must not change."""
+    half = "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
+    files = {"test_a.py": FAILING, "sub/test_half.py": half, "test_far.py": "def test_far(): pass\n"}
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, files), limits=LIMITS, named=["test_a.py::test_double"])
+    assert seen.passing == ("sub/test_half.py::test_half",)
+    assert seen.lines["sub/test_half.py::test_half"]["sums.py"] >= {6}
+    assert (seen.test_runs, seen.whole) == (3, False)
 
 
 def test_what_failed_before_the_changes_is_set_aside(tmp_path: Path) -> None:
@@ -197,7 +206,7 @@ def test_a_whole_repair_keeps_its_budget(tmp_path: Path) -> None:
     context.store.tasks.add(task)
     try:
         deps = replace(context.repair_deps(), sandbox=Watched(), limits=Limits(wall_seconds=900, cpu_seconds=900))
-        assert repair(task, project, deps).status is RepairStatus.FIXED
+        assert repair(task, project, deps).proven
     finally:
         context.store.close()
     assert len(given) > 3

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from workers.ports import Ending, Sandbox
+from workers.ports import Ending, Limits, Sandbox
 from workers.repair.out_of_reach import out_of_reach
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.report import TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, is_test_file, run_tests
+from workers.sandbox.run_tests import Project, TestRun, is_test_file, python_files, run_tests
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""
@@ -22,6 +25,11 @@ TRACED_TEST_SECONDS = 2.0
 
 SECOND_LOOK_WALL, NEAR_SECONDS = 15.0, 1.5
 """Seconds by the clock for a second look, and for tests beside those that are named."""
+
+RELATED_SECONDS, MOST_RELATED, LARGEST_TEST = 4.0, 20, 1 << 20
+"""Seconds by the clock, beside what a start takes, for other files of tests that name what the failing ones run; bytes of one."""
+
+_WORD = re.compile(r"\w+")
 
 LAST_FAILED, MOST_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200, 1 << 20
 
@@ -99,14 +107,47 @@ def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: 
             near_seconds=NEAR_SECONDS,
         )
 
+    began = time.monotonic()
     with ThreadPoolExecutor(max_workers=2) as pool:
         traced = pool.submit(run, trace=True, seconds=TRACED_TEST_SECONDS)
         plain = run(trace=False, seconds=NAMED_SECONDS)
+    starting = time.monotonic() - began - sum(result.seconds for result in plain.report.results)
     # Some tests beside the named ones may not have run, so what the run says of itself is not the suite's.
     report = replace(plain.report, trouble="", complete=plain.report.started)
     seen = replace(_first(project, report, runs=2), traced=(traced.result(),), asked=tuple(tests))
     certain = replace(seen, report=without(report, _ended(seen.failing())))
-    return certain if certain.failing() else seen
+    found = certain if certain.failing() else seen
+    return (
+        _with_related(sandbox, project, found, allowance.limits(RELATED_SECONDS + starting))
+        if found.failing()
+        else found
+    )
+
+
+def _with_related(sandbox: Sandbox, project: Project, first: FirstRun, limits: Limits) -> FirstRun:
+    """The same with passing tests of other files that name what the failing ones run: they show what must not change."""
+    failing = {result.id for result in first.failing()}
+    ran = {path for run in first.traced for test, lines in run.lines.items() if test in failing for path in lines}
+    files = related_tests(project, ran, {_file(result.id) for result in first.report.results})
+    if not files:
+        return first
+    run = run_tests(sandbox, project, tests=files, limits=limits, trace=True, test_seconds=TRACED_TEST_SECONDS)
+    known = {result.id for result in first.report.results}
+    passing = [result for result in run.report.passing() if result.id not in known]
+    return replace(_with(first, passing), traced=(*first.traced, run), runs=first.runs + 1)
+
+
+def related_tests(project: Project, sources: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Files of tests, beside those `known`, that name a module of `sources`; first what names such as few others name."""
+    stems = {PurePosixPath(path).stem for path in sources if not is_test_file(path)} - {"__init__"}
+    naming: dict[str, set[str]] = {}
+    for file in python_files(project.tree):
+        path = file.relative_to(project.tree).as_posix()
+        if is_test_file(path) and path not in known and not file.is_symlink() and file.stat().st_size <= LARGEST_TEST:
+            naming[path] = stems & {*_WORD.findall(file.read_text(encoding="utf-8", errors="replace"))}
+    common = Counter(stem for named in naming.values() for stem in named)
+    worth = {path: sum(1 / common[stem] for stem in named) for path, named in naming.items() if named}
+    return tuple(sorted(worth, key=lambda path: (-worth[path], path))[:MOST_RELATED])
 
 
 def _suite(sandbox: Sandbox, project: Project, allowance: TimeAllowance) -> FirstRun:
