@@ -83,7 +83,7 @@ def reproduce(
 ) -> Reproduction:
     """Run the tests that are `named` as failing, else the suite, then what fails again with a trace; in `seconds` in all.
 
-    `before` holds the files that somebody changed as they were, None for new ones: tests in them run before the suite does,
+    `before` holds the files that were changed as they had been, None for new ones: tests in them run before the suite does,
     and what fails with the files as they were, too, is set aside as long as something else fails.
     `limits` are those of one run. Tests that never end are traced in a run of their own, so that they use up no other
     test's time. Raises CannotRun with one clear line when the suite did not run, when nothing of it can be collected, or
