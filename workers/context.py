@@ -19,7 +19,7 @@ from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
 from workers.environments.plan_memory import PlanMemory
-from workers.environments.provide import Commit, Provider, without_environment
+from workers.environments.provide import Commit, Provider, without_environment, without_places
 from workers.errors import ApprenticeError, CannotRun
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.jobs import Job, RepositoryRef
@@ -109,7 +109,8 @@ class Context:
         except CannotRun as reason:
             if refused := without_environment(tree, changed):
                 raise CannotRun(f"{reason}; {refused}") from reason
-            note = f"{reason}; the tests run on Apprentice's own Python, without the project's packages"
+            why = without_places(str(reason), self.settings.home)
+            note = f"{why}; the tests run on Apprentice's own Python, without the project's packages"
             self.progress(note)
             return replace(discover(tree, python=None, test_command=test_command, copy_of=copy_of), note=note)
 

@@ -172,7 +172,7 @@ class Provider:
             self.progress(f"mended: {better.mends[-1]}")
             plan = better
         if best is None:
-            seconds, now, why = time.monotonic() - started, self.clock(), self._public(str(trouble))
+            seconds, now, why = time.monotonic() - started, self.clock(), without_places(str(trouble), self.home)
             self.memory.record(PlanOutcome(read=read, plan=plan, built=False, trouble=why, seconds=seconds, at=now))
             raise trouble
         found, outcome = best
@@ -251,16 +251,17 @@ class Provider:
             uncollected=broken,
             passed=len(report.passing()),
             failed=len(report.failing()) - broken,
-            trouble=self._public(report.trouble),
+            trouble=without_places(report.trouble, self.home),
             seconds=seconds,
             at=self.clock(),
         )
 
-    def _public(self, text: str) -> str:
-        """A text without the places of files on this machine: maintainers read what is kept of a plan."""
-        for place in (self.home, Path(tempfile.gettempdir())):
-            text = re.sub(rf"{re.escape(str(place))}/(?:[\w.+-]+/)*+", "", text)
-        return text
+
+def without_places(text: str, home: Path) -> str:
+    """A text without the directories of files on this machine: maintainers read it."""
+    for place in (home, Path(tempfile.gettempdir())):
+        text = re.sub(rf"{re.escape(str(place))}/(?:[\w.+-]+/)*+", "", text)
+    return text
 
 
 def without_environment(tree: Path, changed: Collection[str] = ()) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from workers.environments.provide import Commit
+from workers.environments.provide import Commit, without_places
 
 DAY = {"GIT_AUTHOR_DATE": "2022-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2022-01-01T12:00:00Z"}
 
@@ -31,3 +32,10 @@ def test_the_day_and_version_of_a_commit(tmp_path: Path, tag: str, version: str)
     git("commit", "-q", "--allow-empty", "-m", "Second", at=tmp_path)
     assert Commit(tmp_path).day_and_version() == ("2022-01-01", version)
     assert Commit(tmp_path, "HEAD~1").day_and_version() == ("2022-01-01", version)
+
+
+def test_no_place_of_this_machine_is_kept() -> None:
+    """Of a path below the home or the place for temporary files its name alone stays; other text as it is."""
+    home, scratch = Path("/srv/home"), tempfile.gettempdir()
+    text = f"/srv/home/environments/made/1cf8/lib/a.py:35: in x; {scratch}/apprentice-lock-1/requirements.txt; /workspace/b.py"
+    assert without_places(text, home) == "a.py:35: in x; requirements.txt; /workspace/b.py"
