@@ -17,7 +17,7 @@ from tests.unit.workers.environments.test_plans import written
 from tests.unit.workers.environments.test_provide import git
 from workers.context import open_context
 from workers.errors import CannotRun
-from workers.flows.repair import RepairRequest, _changed
+from workers.flows.repair import RepairRequest, _before
 from workers.git import Mirror
 from workers.messages.repair import note
 from workers.settings import WorkerSettings, load
@@ -32,7 +32,7 @@ def test_the_files_that_a_local_repair_is_about(tmp_path: Path) -> None:
 
 
 def test_the_files_that_a_repair_on_github_is_about(tmp_path: Path) -> None:
-    """Those of the tests that are named or added; else what the pull request changes."""
+    """Where no test is named, what the pull request changes."""
     origin = written(tmp_path / "origin", {"a/one.py": "A = 1\n", "b/two.py": "B = 1\n"})
     git("init", "-q", at=origin)
     shas = []
@@ -58,8 +58,7 @@ def test_the_files_that_a_repair_on_github_is_about(tmp_path: Path) -> None:
         added_tests={},
         commits_tests=False,
     )
-    assert list(_changed(case, ())) == ["b/two.py"]
-    assert list(_changed(case, ("a/test_one.py::test_it",))) == ["a/test_one.py"]
+    assert _before(case) == {"b/two.py": b"B = 1\n"}
 
 
 @pytest.mark.sandbox
