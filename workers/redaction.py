@@ -54,7 +54,7 @@ MOST_TOKENS = 500
 
 
 class OwnSecrets:
-    """The secrets that this process holds, found exactly, in each form in which a text may hold them.
+    """The secrets that this process holds, found exactly, in each form in which a text may hold them, the longest first.
 
     The time is linear in the text: each form is one search for a fixed string.
     """
@@ -68,6 +68,7 @@ class OwnSecrets:
         for part in (secret, *(line for line in secret.splitlines() if not line.startswith("-----"))):
             if len(part) >= SHORTEST_SECRET:
                 self._lasting[part] = tuple(sorted(set(_forms(part)), key=len, reverse=True))
+        self._lasting = {part: self._lasting[part] for part in sorted(self._lasting, key=len, reverse=True)}
 
     def add_token(self, token: str) -> None:
         """Remember a token that ends by itself."""

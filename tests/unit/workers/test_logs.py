@@ -141,6 +141,14 @@ def test_tokens_are_forgotten_one_by_one() -> None:
     assert own.removed_from("token-00001") == "token-00001"
 
 
+def test_a_secret_that_is_part_of_another_hides_nothing_of_it() -> None:
+    """Whichever was read first, the longer one goes as a whole."""
+    known = OwnSecrets()
+    for secret in ("secret-one", "the-long-secret-one"):
+        known.add(secret)
+    assert known.removed_from("the-long-secret-one, secret-one") == f"{REDACTED}, {REDACTED}"
+
+
 def test_settings_register_their_secrets(tmp_path: Path) -> None:
     """The secret, the key and the passwords in both addresses are known as soon as settings are read."""
     WebSettings(home=tmp_path, webhook_secret="the-webhook-secret-1")
