@@ -41,10 +41,10 @@ from memory.history.backtest import (
 from memory.history.lessons import events
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
-from workers.git import git_directory
 from workers.history.learn import learn, settled
 from workers.review.detectors.rules import is_selected
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.work_tree import git_directory
 
 CHANGES = 20
 """Changes with findings that are followed after an installation."""

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from benchmarks.history import directory_of, name_of
 from benchmarks.report import show, spread
-from workers.git import Mirror, local_commits
+from workers.git import Mirror
 from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.work_tree import local_commits
 
 MOST_COMMITS = 100
 

@@ -22,13 +22,13 @@ from workers.environments.provide import Commit
 from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
-from workers.git import before_changes, is_tracked, local_commits, origin, top_level, uncommitted
 from workers.home import scratch
 from workers.repair.episode import repair
 from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
+from workers.work_tree import before_changes, is_tracked, local_commits, origin, top_level, uncommitted
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Actor
-from workers.errors import BadInput, CannotRun, Gone, Retryable
+from workers.errors import CannotRun, Gone, Retryable
 from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, run_git
 from workers.ports import Limits
 
@@ -36,9 +36,6 @@ MOST_FILES, MOST_TREE_MB = 100_000, Limits().disk_mb
 
 MOST_CHANGED, MOST_COMPARED_MB, LARGEST = 10_000, 64, 4 << 20
 """Files of one change, and the text of both sides together; git compares no text of files above so many bytes."""
-
-MOST_UNCOMMITTED = 100
-"""Files that differ from HEAD: more of them say little about a failure."""
 
 FETCHING = GitLimits(output_mb=4096)
 FETCHING_MUCH = GitLimits(memory_mb=4096, cpu_seconds=GIT_SECONDS, output_mb=4096)
@@ -337,82 +334,3 @@ def email_of(account: Actor) -> str:
 def _identity(when: datetime, author: Actor) -> dict[str, str]:
     given = {"NAME": author.login, "EMAIL": email_of(author), "DATE": f"{int(when.timestamp())} +0000"}
     return {f"GIT_{whose}_{what}": value for whose in ("AUTHOR", "COMMITTER") for what, value in given.items()}
-
-
-def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
-    """The commits that refs name in a user's own repository; raises BadInput for the first that names none."""
-    found = []
-    for ref in refs:
-        try:
-            found.append(run_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", at=path).decode().strip())
-        except GitCommandFailed as error:
-            raise BadInput(f"{ref!r} names no commit in {path}; see `git branch --all`") from error
-    return tuple(found)
-
-
-def top_level(path: Path) -> Path | None:
-    """The root of the work tree that `path` lies in; None outside of git."""
-    try:
-        return Path(run_git("rev-parse", "--show-toplevel", at=path).decode().strip())
-    except GitCommandFailed:
-        return None
-
-
-def git_directory(path: Path) -> Path | None:
-    """The git directory of a work tree or a bare repository at `path`; None outside of git."""
-    try:
-        return Path(run_git("rev-parse", "--absolute-git-dir", at=path).decode().strip())
-    except (GitCommandFailed, OSError):
-        return None
-
-
-def uncommitted(path: Path) -> bool:
-    """Whether tracked files of the work tree differ from HEAD."""
-    options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=all")
-    return bool(run_git("status", *options, at=path, config=_without_filters(path)).strip())
-
-
-def before_changes(path: Path) -> dict[str, bytes | None]:
-    """The Python files below a directory that differ from HEAD, as they are there; None for new ones.
-
-    Nothing outside of git, in a repository without commits, and where more than MOST_UNCOMMITTED differ.
-    """
-    shape = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
-    try:
-        config = _without_filters(path)
-        changed = run_git("diff", *shape, "HEAD", "--", "*.py", at=path, config=config).split(b"\0")
-        new = run_git("ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", at=path, config=config)
-        names = [os.fsdecode(name) for name in (*changed, *new.split(b"\0")) if name]
-        if len(names) > MOST_UNCOMMITTED:
-            return {}
-        there = run_git("ls-tree", "--name-only", "-z", "HEAD", "--", *names, at=path).split(b"\0") if names else []
-        known = {os.fsdecode(name) for name in there}
-        return {
-            name: run_git("cat-file", "blob", f"HEAD:./{name}", at=path) if name in known else None for name in names
-        }
-    except GitCommandFailed:
-        return {}
-
-
-def is_tracked(path: Path) -> bool:
-    """Whether git tracks a path, or anything below it; False outside of git."""
-    try:
-        return bool(run_git("ls-files", "-z", "--", path.name, at=path.parent))
-    except GitCommandFailed:
-        return False
-
-
-def _without_filters(path: Path) -> dict[str, str]:
-    """Settings that disable a repository's own content filters, which are commands that git would run."""
-    names = run_git("config", "--list", "--name-only", "-z", at=path).decode(errors="surrogateescape").split("\0")
-    drivers = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
-    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
-    return {f"{driver}.{key}": value for driver in drivers for key, value in off.items()}
-
-
-def origin(path: Path) -> str:
-    """The URL that the user's repository was cloned from; empty without one, or without git."""
-    try:
-        return run_git("config", "--get", "remote.origin.url", at=path).decode().strip()
-    except CannotRun:
-        return ""

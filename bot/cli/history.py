@@ -64,9 +64,9 @@ def backtest(
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, LearnedHistory]:
     from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
-    from workers.git import git_directory, local_commits, top_level
     from workers.history.learn import learn as read
     from workers.home import scratch
+    from workers.work_tree import git_directory, local_commits, top_level
 
     directory = git_directory(path)
     if directory is None:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from workers.environments.metadata import declared
 from workers.environments.tree_files import TreeFiles
-from workers.git import is_tracked, top_level
 from workers.sandbox.launching import is_environment
 from workers.settings import PREFIX, variable
+from workers.work_tree import is_tracked, top_level
 
 IN_PROJECT = (".venv", "venv", "env")
 

@@ -20,7 +20,7 @@ from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.pinning import noted, outdated
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
-from workers.git import MOST_UNCOMMITTED, Mirror
+from workers.git import Mirror
 from workers.git_command import TooMuchForGit
 from workers.jobs import Fix, Job
 from workers.messages import conversation, review
@@ -30,6 +30,7 @@ from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.source import parsed
 from workers.sandbox.run_tests import Project
+from workers.work_tree import MOST_CHANGED
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -189,7 +190,7 @@ def _before(case: RepairRequest) -> dict[str, bytes | None]:
         case.mirror.fetch(case.base)
         base = case.mirror.merge_base(case.base, case.task.sha)
         changed = [file.path for file in parse_diff(case.mirror.diff(base, case.task.sha)).files]
-        sources = [path for path in changed if path.endswith(".py")][:MOST_UNCOMMITTED]
+        sources = [path for path in changed if path.endswith(".py")][:MOST_CHANGED]
         return {path: case.mirror.read(base, path) for path in sources} | found
     except (TooMuchForGit, Gone):
         return found

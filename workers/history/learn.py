@@ -11,12 +11,12 @@ from memory.history.lessons import lessons
 from memory.model import PastFinding
 from memory.store import Store
 from memory.store.documents import Walked
-from workers.git import local_commits
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
 from workers.ports import Sandbox
 from workers.review.detectors.linters import Bandit, Ruff
 from workers.review.detectors.rules import is_selected
+from workers.work_tree import local_commits
 
 PATHS = ("*.py", "*.pyi")
 

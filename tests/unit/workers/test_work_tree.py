@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.unit.workers.history.conftest import Branch
-from workers.git import before_changes
+from workers.work_tree import before_changes
 
 
 def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Reads a user's own repository with git's command line, where none of its hooks, filters or settings runs a program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from workers.errors import BadInput, CannotRun
+from workers.git_command import GitCommandFailed, run_git
+
+MOST_CHANGED = 100
+"""Files that differ from HEAD: more of them say little about a failure."""
+
+
+def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
+    """The commits that refs name in a user's own repository; raises BadInput for the first that names none."""
+    found = []
+    for ref in refs:
+        try:
+            found.append(run_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", at=path).decode().strip())
+        except GitCommandFailed as error:
+            raise BadInput(f"{ref!r} names no commit in {path}; see `git branch --all`") from error
+    return tuple(found)
+
+
+def top_level(path: Path) -> Path | None:
+    """The root of the work tree that `path` lies in; None outside of git."""
+    try:
+        return Path(run_git("rev-parse", "--show-toplevel", at=path).decode().strip())
+    except GitCommandFailed:
+        return None
+
+
+def git_directory(path: Path) -> Path | None:
+    """The git directory of a work tree or a bare repository at `path`; None outside of git."""
+    try:
+        return Path(run_git("rev-parse", "--absolute-git-dir", at=path).decode().strip())
+    except (GitCommandFailed, OSError):
+        return None
+
+
+def uncommitted(path: Path) -> bool:
+    """Whether tracked files of the work tree differ from HEAD."""
+    options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+    return bool(run_git("status", *options, at=path, config=_without_filters(path)).strip())
+
+
+def before_changes(path: Path) -> dict[str, bytes | None]:
+    """The Python files below a directory that differ from HEAD, as they are there; None for new ones.
+
+    Nothing outside of git, without git, in a repository without commits, and where more than MOST_CHANGED differ.
+    """
+    shape = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
+    try:
+        config = _without_filters(path)
+        changed = run_git("diff", *shape, "HEAD", "--", "*.py", at=path, config=config).split(b"\0")
+        new = run_git("ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", at=path, config=config)
+        names = [os.fsdecode(name) for name in (*changed, *new.split(b"\0")) if name]
+        if len(names) > MOST_CHANGED:
+            return {}
+        there = run_git("ls-tree", "--name-only", "-z", "HEAD", "--", *names, at=path).split(b"\0") if names else []
+        known = {os.fsdecode(name) for name in there}
+        return {
+            name: run_git("cat-file", "blob", f"HEAD:./{name}", at=path) if name in known else None for name in names
+        }
+    except CannotRun:
+        return {}
+
+
+def is_tracked(path: Path) -> bool:
+    """Whether git tracks a path, or anything below it; False outside of git."""
+    try:
+        return bool(run_git("ls-files", "-z", "--", path.name, at=path.parent))
+    except GitCommandFailed:
+        return False
+
+
+def _without_filters(path: Path) -> dict[str, str]:
+    """Settings that disable a repository's own content filters, which are commands that git would run."""
+    names = run_git("config", "--list", "--name-only", "-z", at=path).decode(errors="surrogateescape").split("\0")
+    drivers = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
+    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    return {f"{driver}.{key}": value for driver in drivers for key, value in off.items()}
+
+
+def origin(path: Path) -> str:
+    """The URL that the user's repository was cloned from; empty without one, or without git."""
+    try:
+        return run_git("config", "--get", "remote.origin.url", at=path).decode().strip()
+    except CannotRun:
+        return ""
