@@ -115,3 +115,11 @@ def test_the_order_follows_the_failure() -> None:
     source = "def opened(rows, n):\n    kept = rows[n]\n    if kept > n:\n        return kept * n\n    return n\n"
     right = source.replace("rows[n]", "rows[n - 1]")
     assert order(source, "assert 4 == 5").index(right) < order(source, "assert 4 == 9").index(right)
+
+
+def test_what_the_failing_test_uses_of_its_file_speaks_too() -> None:
+    """Data of the module and fixtures that the test names hold what it expects; what it does not name says nothing."""
+    text = "DATA = 'wanted'\nOTHER = 'unused'\ndef given():\n    return 7\ndef test_it(given):\n    f(given, DATA)\n"
+    shown = evidence_of(failure(), {"tests/test_it.py": text})
+    assert shown.strings == ("wanted",)
+    assert shown.numbers == ("7",)

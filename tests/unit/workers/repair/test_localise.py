@@ -212,3 +212,16 @@ def test_the_modules_that_a_test_names_are_suspected_where_nothing_else_speaks()
         failing_tests=("tests/test_tool.py::test_x",),
     )
     assert [(each.path, each.line) for each in suspects(failed, {}, [], sources=sources)] == [("pkg/tool.py", 1)]
+
+
+def test_an_error_that_passed_a_try_leads_to_its_except_line() -> None:
+    """The handler that names other types is suspected most; one that names this type, or of another `try`, is not."""
+    text = "def f(a):\n    try:\n        return a.b\n    except (KeyError, ValueError):\n        return None\n"
+    other = "\ndef g(a):\n    try:\n        return a\n    except KeyError:\n        return None\n"
+    frames = (frame(3, "it.py"),)
+    found = suspects(failure(*frames, error="AttributeError"), {}, [], sources={"it.py": text + other})
+    scores = {each.line: each.score for each in found}
+    assert scores[4] == max(scores.values())
+    assert 10 not in scores
+    listed = suspects(failure(*frames, error="KeyError"), {}, [], sources={"it.py": text})
+    assert {each.line: each.score for each in listed}[4] < 1

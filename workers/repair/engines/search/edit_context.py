@@ -64,7 +64,7 @@ def wrapped(code: str, needed: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Splices of one region that make one edit, `weight` within (0, 1] telling it from others of its template.
+    """Splices of one region that make one edit, `weight` telling it from others of its template: 1 at most, with 0 never made.
 
     `around` spans the source that its shape shows; `imports` are lines to add at the module's top.
     """
@@ -78,6 +78,11 @@ class Edit:
 _STATEMENTS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Return, cst.If, cst.While, cst.Expr, cst.For, cst.Assert)
 _LOOSE = (*_STATEMENTS, cst.Arg, cst.Index, cst.Slice, cst.Element, cst.DictElement)
 """What needs no parentheses around an expression in it."""
+
+
+_CONDITIONS = (cst.If, cst.While, cst.IfExp, cst.CompIf, cst.Assert, cst.BooleanOperation, cst.UnaryOperation)
+_ASKING = (*_CONDITIONS, cst.Comparison, cst.ComparisonTarget)
+"""What asks for the truth of an expression in it, or compares it."""
 
 
 class Site:
@@ -256,7 +261,19 @@ class Site:
         """Put `code` in a node's place as it is: for operators, keywords, targets, parts of statements."""
         span = self.region.span(node)
         outer = self.region.span(around or node)
+        if self._is_asked(node) and self._is_function(node, code):
+            weight = 0.0  # what is not called is always true
         return self.splice(*span, code, weight=weight, around=(min(span[0], outer[0]), max(span[1], outer[1])))
+
+    def _is_asked(self, node: cst.CSTNode) -> bool:
+        whole = self.parent(node) if isinstance(self.parent(node), cst.Attribute) else node
+        parent = self.parent(whole)
+        return isinstance(parent, _ASKING) and getattr(parent, "test", whole) is whole
+
+    def _is_function(self, node: cst.CSTNode, code: str) -> bool:
+        if "." in code or getattr(self.parent(node), "attr", None) is node:
+            return code.rpartition(".")[2] in self.project.methods
+        return code in self.module.definitions and code not in self.local_variables
 
     def tokens(
         self, node: cst.CSTNode, codes: Iterable[str], *, step: float = 0.25, around: cst.CSTNode | None = None

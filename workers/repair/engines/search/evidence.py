@@ -18,7 +18,7 @@ from itertools import islice
 from memory.model import Failure
 from memory.skills import EVERYWHERE
 from workers.repair.classify import clues_of
-from workers.repair.engines.search.scope import FunctionNode, parsed
+from workers.repair.engines.search.scope import FunctionNode, defined, parsed
 
 MOST_TESTS, MOST_SHOWN, LONGEST = 6, 60, 200
 """So many failing tests are read, so many literals of a kind are kept, and none of more characters."""
@@ -42,7 +42,8 @@ class Evidence:
     """What the failing tests and the message show. Numbers and keyword arguments are as written, strings are values.
 
     `words` are all names, numbers and words of strings, `named` those that the message speaks of as missing or wrong;
-    `by_one` says that a number, or a length, is off by one.
+    `pairs` are what assertions compare, `texts` the strings, long ones too; `by_one` says that a number, or a length, is
+    off by one.
     """
 
     numbers: tuple[str, ...] = ()
@@ -51,7 +52,34 @@ class Evidence:
     words: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     changes: tuple[TextChange, ...] = ()
+    pairs: tuple[tuple[object, object], ...] = ()
+    texts: tuple[str, ...] = ()
     by_one: bool = False
+
+    def instead_of(self, value: object) -> Iterator[object]:
+        """What an assertion has in place of a literal's value: the other operand, or its part of a text."""
+        for one, other in (ends for pair in self.pairs for ends in (pair, pair[::-1])):
+            if one == value and type(one) is type(value):
+                yield other
+            elif isinstance(value, str) and len(value) > CONTEXT:
+                for left, right in _texts(one, other):
+                    before, found, behind = left.partition(value)
+                    if found and right.startswith(before) and right[len(before) :].endswith(behind):
+                        yield right[len(before) : len(right) - len(behind)]
+
+    def nearly(self, text: str) -> Iterator[str]:
+        """Parts of the failing tests' texts that are nearly this one, where it is long enough to tell."""
+        words = [word for word in _WORD.findall(text) if len(word) > CONTEXT]
+        for shown in self.texts if 2 * CONTEXT < len(text) <= LONGEST and words else ():
+            if text not in shown and 2 * sum(word in shown for word in words) >= len(words):
+                matcher = difflib.SequenceMatcher(None, text, shown, autojunk=False)
+                longest = matcher.find_longest_match()
+                start = max(0, longest.b - longest.a - CONTEXT)
+                part = shown[start : start + len(text) + 2 * CONTEXT]
+                matcher.set_seq2(part)
+                *_, last, _ = blocks = matcher.get_matching_blocks()
+                if sum(block.size for block in blocks) >= NEARLY * len(text):
+                    yield part[max(0, blocks[0].b - blocks[0].a) : last.b + len(text) - last.a]
 
     def place(self, statement: str, function: str) -> float:
         """How well a statement in a function fits, within (0, 1]: whether it has what the message names, and whether the
@@ -72,6 +100,9 @@ class Evidence:
         worth *= 1.0 if self.words.issuperset(word for word in added if word not in EVERYWHERE) else UNSHOWN
         return min(1.0, worth)
 
+
+NEARLY = 0.85
+"""So much of a text must be the same for it to be nearly another."""
 
 UNNAMED, UNCALLED = 0.64, 0.85
 """What a statement is worth without what the message names, and in a function that the failing tests do not name."""
@@ -111,21 +142,24 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
         keywords=tuple(dict.fromkeys(f"{node.arg}={ast.unparse(node.value)}" for node in named))[:MOST_SHOWN],
         named=frozenset(clues_of(failure).names),
         words=frozenset(_words(nodes)) | frozenset(_WORD.findall(failure.message)),
+        pairs=tuple(pairs),
+        texts=tuple(dict.fromkeys(v for v in values if isinstance(v, str) and len(v) <= LONGEST * 20)),
         changes=tuple(change for one, other in texts for change in (*_changes(one, other), *_changes(other, one))),
         by_one=any(_is_by_one(one, other) for one, other in pairs),
     )
 
 
-def _functions(failure: Failure, tests: Mapping[str, str]) -> Iterator[FunctionNode]:
-    """The failing tests, each function once."""
-    places = dict.fromkeys(
-        (test.partition("::")[0], test.rpartition("::")[2].partition("[")[0]) for test in failure.failing_tests
-    )
-    for path, name in islice(places, MOST_TESTS):
+def _functions(failure: Failure, tests: Mapping[str, str]) -> Iterator[ast.stmt]:
+    """The failing tests, each function once, and what they use of their module: data, fixtures, functions."""
+    places = (test.partition("[")[0].partition("::") for test in failure.failing_tests)
+    for path, name in islice(dict.fromkeys((path, name.rpartition("::")[2]) for path, _, name in places), MOST_TESTS):
         tree = parsed(tests.get(path, ""))
-        for node in ast.walk(tree) if tree else ():
-            if isinstance(node, FunctionNode) and node.name == name:
-                yield node
+        nodes = list(ast.walk(tree)) if tree else []
+        found = [node for node in nodes if isinstance(node, FunctionNode) and node.name == name]
+        inside = [node for function in found for node in ast.walk(function)]
+        used = {getattr(node, "id", getattr(node, "arg", None)) for node in inside}
+        others = [node for node in (tree.body if tree else ()) if node not in found]
+        yield from (*found, *(node for node in others if not used.isdisjoint(defined(node))))
 
 
 def _is_short(node: ast.expr) -> bool:

@@ -18,21 +18,7 @@ from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.project import module_name
-from workers.repair.engines.search.scope import FunctionNode, called, own_nodes, parsed
-
-
-def defined(node: ast.stmt) -> tuple[str, ...]:
-    """The names that a statement of a module or class defines."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return (name,)
-        case ast.Assign(targets=targets):
-            return tuple(t.id for t in targets if isinstance(t, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return (name,)
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return tuple(alias.asname or alias.name for alias in names)
-    return ()
+from workers.repair.engines.search.scope import FunctionNode, called, defined, own_nodes, parsed
 
 
 class Outline:
@@ -151,11 +137,11 @@ def suspects(
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
     scores = _fused(spectrum, trace, mention)
-    scores = {key: score for key, score in scores.items() if key[0] in blamed} or _named_modules(
-        failure, sources, outlines
-    )
+    scores = {key: score for key, score in scores.items() if key[0] in blamed}
+    scores = scores or _named_modules(failure, sources, outlines)
     _raise(scores, _asked_for(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
+    _raise(scores, _catching(failure, outlines))
     _raise(scores, _outside(scores, outlines))
     if failure.family is Family.ASSERTION:
         scores = _lowered(scores, used, sources, outlines)
@@ -273,6 +259,20 @@ def _constructors(failure: Failure, outlines: Outlines) -> Lines:
                     _raise(found, {(path, line): CONSTRUCTOR * HEADER for line in body_lines(function)})
                     _raise(found, {(path, function.lineno): CONSTRUCTOR})
         seen.add(name)
+    return found
+
+
+def _catching(failure: Failure, outlines: Outlines) -> Lines:
+    """The `except` lines that an error passed because they name other types: around a frame, the innermost first."""
+    found: Lines = {}
+    worth = 1.0
+    for frame in reversed(failure.frames if failure.family is not Family.ASSERTION else ()):
+        nodes = outlines[frame.path].nodes if frame.path in outlines else ()
+        tries = [n for n in nodes if isinstance(n, ast.Try) and n.body[0].lineno <= frame.line <= last_line(n.body[-1])]
+        for handler in (handler for node in reversed(tries) for handler in node.handlers):
+            if handler.type is not None and failure.error_type not in ast.unparse(handler.type):
+                _raise(found, {(frame.path, handler.lineno): worth})
+                worth *= OUTWARD
     return found
 
 

@@ -20,6 +20,10 @@ _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 _WORD = re.compile(r"[A-Za-z][\w-]{2,}")
 _ORDINALS = {"twice": "2", "half": "2", "double": "2", "first": "1", "second": "2", "third": "3", "three": "3"}
 _LONGEST = 60
+
+_METHOD = re.compile(r"^[ \t]+(?:async )?def (\w+)\(", re.MULTILINE)
+_DECORATED = re.compile(r"^[ \t]*[@)].*\n[ \t]+(?:async )?def (\w+)\(", re.MULTILINE)
+_ASSIGNED = re.compile(r"\b(\w+)(?:: [^\n=]+)? = ")
 _DEFINED = r"^(?:(?:async )?def |class )?{}\b\s*[(:=]"
 """Where a name is defined at the top level of a module."""
 
@@ -141,6 +145,12 @@ class ProjectSources:
         """What a module defines at its top level."""
         text = next((text for path, text in self._sources.items() if module_name(path) == module), "")
         return tuple(dict.fromkeys(re.findall(_DEFINED.format(r"([A-Za-z_]\w*)"), text, re.MULTILINE)))
+
+    @cached_property
+    def methods(self) -> frozenset[str]:
+        """The names of methods that are nowhere decorated, as properties are, or assigned."""
+        text = "\n".join(self._sources.values())
+        return frozenset(_METHOD.findall(text)).difference(_DECORATED.findall(text), _ASSIGNED.findall(text))
 
     def classes_having(self, name: str) -> Iterator[ClassScope]:
         """The classes that set, read of themselves, or define an attribute or method of this name."""

@@ -315,6 +315,20 @@ def _field_names(node: ast.expr) -> tuple[str, ...]:
             return ()
 
 
+def defined(node: ast.stmt) -> tuple[str, ...]:
+    """The names that a statement of a module or class defines."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.Assign(targets=targets):
+            return tuple(t.id for t in targets if isinstance(t, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return (name,)
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return tuple(alias.asname or alias.name for alias in names)
+    return ()
+
+
 def called(node: ast.AST) -> str:
     """The last part of what a call calls."""
     match node:

@@ -206,7 +206,7 @@ class _Search:
         """The next few edits at a node, none of which weighs above `most`; the rest is made when nothing better is at hand."""
         base = self.weighing.base(suspect, template)
         some = list(islice(edits, MADE))
-        for edit in some:
+        for edit in (edit for edit in some if edit.weight):
             score = base * min(edit.weight, most) * _relevance(edit, site)
             made = EditDraft(site=site, template=template, edit=edit, score=score)
             if (draft := self.weighing.weighed(made)) is not None:

@@ -321,6 +321,36 @@ CASES = [
         """,
         {},
     ),
+    (
+        "asynchronous_definition",
+        """
+        def handler(request):
+            return request
+
+        async def run(request):
+            return await handler(request)
+        """,
+        """
+        async def handler(request):
+            return request
+
+        async def run(request):
+            return await handler(request)
+        """,
+        {},
+    ),
+    (
+        "asynchronous_definition",
+        """
+        async def handler(request):
+            return request
+        """,
+        """
+        def handler(request):
+            return request
+        """,
+        {},
+    ),
 ]
 
 

@@ -210,6 +210,24 @@ CASES = [
         """,
         {"error": "UnicodeDecodeError", "message": "'utf-8' codec can't decode"},
     ),
+    (
+        "caught_type",
+        """
+        def f(a):
+            try:
+                return a.size
+            except (KeyError, ValueError):
+                return None
+        """,
+        """
+        def f(a):
+            try:
+                return a.size
+            except (KeyError, ValueError, AttributeError):
+                return None
+        """,
+        {"error": "AttributeError", "message": "no attribute 'size'"},
+    ),
 ]
 
 

@@ -437,3 +437,38 @@ def test_the_right_edit_is_among_those_proposed(
 ) -> None:
     """A small bug of its kind is undone by one of the template's edits, to the letter."""
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
+
+
+def test_no_method_is_asked_for_its_truth(edits: Callable[..., set[str]]) -> None:
+    """What is not called is always true: neither a method nor a function replaces a value in a condition; a property may."""
+    source = dedent(
+        """
+        class Mark:
+            def __init__(self):
+                self.closing = True
+
+            def closes(self):
+                return self.closing
+
+            @property
+            def closed(self):
+                return True
+
+            def ready(self):
+                if not self.closing:
+                    return self.closing
+                return self.closes()
+        """
+    ).lstrip("\n")
+    found = edits("attribute_misuse", source)
+    assert source.replace("if not self.closing", "if not self.closed") in found
+    assert source.replace("return self.closing\n        return", "return self.closes\n        return") in found
+    assert source.replace("if not self.closing", "if not self.closes") not in found
+    asked = "def ready():\n    return 1\n\ndef f(a):\n    return not ready()\n"
+    assert asked.replace("not ready()", "not ready") not in edits("unwrapped_call", asked)
+
+
+def test_a_value_called_like_a_method_may_be_asked_for_its_truth(edits: Callable[..., set[str]]) -> None:
+    """A parameter that has the name of some class's method is a value, and what an expression gives is not asked."""
+    source = "class A:\n    def ready(self):\n        return 1\n\ndef f(read, ready):\n    if read:\n        return 1\n"
+    assert source.replace("if read:", "if ready:") in edits("variable_misuse", source)

@@ -7,6 +7,10 @@ from textwrap import dedent
 
 import pytest
 
+from memory.model import Failure, Family
+from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.search import propose
+
 CASES = [
     (
         "comparison_operator",
@@ -329,3 +333,16 @@ def test_only_amounts_are_shifted(edits: Callable[..., set[str]]) -> None:
     assert edits("expression_by_one", source.format("<"))
     for operator in ("in", "not in", "is", "is not"):
         assert not edits("expression_by_one", source.format(operator))
+
+
+def test_named_constants_are_not_put_in_an_order_first(edits: Callable[..., set[str]]) -> None:
+    """`errno == ENOENT` becomes `!=`, `is` or `in` before it becomes `<=`; a number is ordered as before."""
+    failure = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=())
+
+    def order(side: str) -> list[str]:
+        source = f"def f(e):\n    return e.errno == {side}\n"
+        found = propose({"it.py": source}, [Suspect(path="it.py", line=2, score=0.9)], failure, strategies=None)
+        return [c.source.split()[-2] for c in found if c.template == "comparison_operator"]
+
+    assert order("errno.ENOENT").index("<=") > order("errno.ENOENT").index("in")
+    assert order("3").index("<=") < order("3").index("in")

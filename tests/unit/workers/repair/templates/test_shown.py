@@ -243,6 +243,80 @@ CASES = [
         "",
         "assert raised == 'an attribute of Ann is not allowed'",
     ),
+    (
+        "text_as_expected",
+        """
+        LABELS = (
+            "Please sign "
+            "the agreement"
+            " today"
+        )
+        """,
+        """
+        LABELS = (
+            "Please sign "
+            "our terms"
+            " today"
+        )
+        """,
+        "assert 'Ann. Please sign the agreement today!' == 'Ann. Please sign our terms today!'",
+        "",
+    ),
+    (
+        "text_as_expected",
+        """
+        def match(output):
+            return "Use 'brew upgrade" in output
+        """,
+        """
+        def match(output):
+            return "Use `brew upgrade" in output
+        """,
+        "assert False",
+        "assert match('Error: already installed. Use `brew upgrade thing` to get it')",
+    ),
+    (
+        "text_as_expected",
+        """
+        class Control:
+            age = value("max-age", none="*")
+        """,
+        """
+        class Control:
+            age = value("max-age", none=-1)
+        """,
+        "assert '*' == -1",
+        "",
+    ),
+    (
+        "shown_attribute",
+        """
+        class Stamper:
+            def __init__(self, key):
+                self.key = key
+
+        class Maybe:
+            def __init__(self, key="time"):
+                self.stamper = Stamper(key)
+
+            def __call__(self, event):
+                return "time" in event
+        """,
+        """
+        class Stamper:
+            def __init__(self, key):
+                self.key = key
+
+        class Maybe:
+            def __init__(self, key="time"):
+                self.stamper = Stamper(key)
+
+            def __call__(self, event):
+                return self.stamper.key in event
+        """,
+        "assert False",
+        "assert Maybe(key='when')({'when': 1})",
+    ),
 ]
 
 

@@ -464,6 +464,50 @@ CASES = [
         """,
         {},
     ),
+    (
+        "jump_after_block",
+        """
+        def f(parts):
+            out = []
+            for key, value in parts:
+                if value is None:
+                    out.append(key)
+                out.append(key + value)
+            return out
+        """,
+        """
+        def f(parts):
+            out = []
+            for key, value in parts:
+                if value is None:
+                    out.append(key)
+                    continue
+                out.append(key + value)
+            return out
+        """,
+        {},
+    ),
+    (
+        "jump_after_block",
+        """
+        def f(tokens):
+            for token in tokens:
+                if token.startswith("-"):
+                    found = token
+                seen = token
+            return found, seen
+        """,
+        """
+        def f(tokens):
+            for token in tokens:
+                if token.startswith("-"):
+                    found = token
+                    break
+                seen = token
+            return found, seen
+        """,
+        {},
+    ),
 ]
 
 

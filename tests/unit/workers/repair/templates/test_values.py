@@ -312,6 +312,60 @@ CASES = [
         """,
         {},
     ),
+    (
+        "string_for_tuple",
+        """
+        def visit(tree):
+            return find(tree, "c")
+
+        def find(tree, names):
+            return tree.name in names
+        """,
+        """
+        def visit(tree):
+            return find(tree, ("c",))
+
+        def find(tree, names):
+            return tree.name in names
+        """,
+        {},
+    ),
+    (
+        "string_for_tuple",
+        """
+        def visit(tree):
+            return find(tree, ("a", "b")) or find(tree, "c")
+        """,
+        """
+        def visit(tree):
+            return find(tree, ("a", "b")) or find(tree, ("c",))
+        """,
+        {},
+    ),
+    (
+        "own_conversion",
+        """
+        class Filter:
+            def walk(self, token):
+                buffer = []
+                buffer.append(token)
+                return buffer
+
+            def extract(self, token):
+                yield token
+        """,
+        """
+        class Filter:
+            def walk(self, token):
+                buffer = []
+                buffer.extend(self.extract(token))
+                return buffer
+
+            def extract(self, token):
+                yield token
+        """,
+        {},
+    ),
 ]
 
 
@@ -330,3 +384,31 @@ def test_of_a_difference_the_amount_comes_first() -> None:
     found = propose({"it.py": source}, [Suspect(path="it.py", line=2, score=0.9)], failure, strategies=None)
     difference = [c.source for c in found if c.template == "missing_conversion" and "(a - b)" in c.source]
     assert "abs(a - b)" in difference[0]
+
+
+def test_of_keys_those_of_the_function_and_the_test_come_first() -> None:
+    """A wrong key becomes one that the function asks for elsewhere and the failing test gives, before other strings."""
+    source = dedent(
+        """
+        def f(options):
+            if options["verify_aud"]:
+                return "verify_bad"
+            return options.get("verify_exp")
+        """
+    )
+    test = "def test_it():\n    f({'verify_exp': 1})\n"
+    failure = Failure(
+        error_type="AssertionError",
+        family=Family.ASSERTION,
+        message="",
+        frames=(),
+        failing_tests=("test_it.py::test_it",),
+    )
+    found = propose(
+        {"it.py": source, "test_it.py": test},
+        [Suspect(path="it.py", line=3, score=0.9)],
+        failure,
+        strategies=None,
+    )
+    first = next(candidate.source for candidate in found if candidate.template == "string")
+    assert 'if options["verify_exp"]:' in first

@@ -258,6 +258,14 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
             yield site.splice(*(last[0], last[0]) if leaves else (last[1], last[1]), line, weight=weight)
 
 
+@template(cst.FunctionDef, strategy="calls", prior=0.5, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
+def asynchronous_definition(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`def f` → `async def f` and back, in a module that has asynchronous functions."""
+    start, end = site.region.span(node)[0], site.region.span(node.name)[0]
+    if site.unit.node is node and any(f.is_async for f in site.module.functions):
+        yield site.splice(start, end, "def " if node.asynchronous else "async def ")
+
+
 @template(cst.Call, strategy="calls", prior=0.8, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
 def missing_await(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f()` → `await f()` in an async function, and back."""

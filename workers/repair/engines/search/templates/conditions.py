@@ -35,9 +35,8 @@ def atoms(site: Site) -> tuple[str, ...]:
     parts = [n for n in site.body if isinstance(n, (cst.Comparison, cst.Call, cst.Attribute))]
     used = dict.fromkeys(site.code(n) for n in parts if isinstance(site.parent(n), asking) and len(site.code(n)) <= 40)
     attributes = [n for n in parts if isinstance(n, cst.Attribute)]
-    read = dict.fromkeys(
-        site.code(n) for n in attributes if not isinstance(site.parent(n), (cst.Call, cst.AssignTarget))
-    )
+    values = [n for n in attributes if not isinstance(site.parent(n), (cst.Call, cst.AssignTarget))]
+    read = dict.fromkeys(map(site.code, values))
     names = (*site.local_variables, *list(read)[:10])
     made = [code for name in names for code in (name, f"not {name}", f"{name} is None", f"{name} is not None")]
     return tuple(dict.fromkeys((*used, *made)))

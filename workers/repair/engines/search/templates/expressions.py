@@ -159,6 +159,9 @@ def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{one} {site.code(sign)} {other}", weight=weight)
 
 
+_MEASURED = (cst.Name, cst.BinaryOperation, cst.Attribute, cst.Call)
+
+
 @template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
 def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`best = a` → `best = max(best, a)`; `max(rows)` → `max(best, a)`: a running extreme that forgot itself or the new one."""
@@ -169,11 +172,9 @@ def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.splice(
             *site.region.outer_span(node), f"max({site.code(node)[1:-1]}, 0)", around=site.region.span(parent)
         )
-    if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)):
+    if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not isinstance(node, _MEASURED):
         return
     if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
-        return
-    if not (call or isinstance(node, (cst.Name, cst.BinaryOperation, cst.Attribute, cst.Call))):
         return
     if not call:
         bounded = (f"{name}({site.code(node)}, {bound})" for name, bound in (("max", 0), ("max", 1), ("min", 1)))

@@ -100,9 +100,8 @@ def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edi
 def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
     """`d[k]` → `d.get(k)`, `d.get(k, 0)`, …"""
     parent = site.parent(node)
-    stored = isinstance(parent, (cst.AssignTarget, cst.Del)) or (
-        isinstance(parent, cst.AugAssign) and parent.target is node
-    )
+    changed = isinstance(parent, cst.AugAssign) and parent.target is node
+    stored = changed or isinstance(parent, (cst.AssignTarget, cst.Del))
     if not stored and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
         key = site.code(node.slice[0])
         defaults = ("", ", 0", ", []", ', ""', ", {}", ", False", f", {key}", ", ()")
@@ -141,9 +140,11 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     raised = site.failure.error_type
     named = (raised,) if raised in (*vars(builtins), *_own(site)) else ()
     options = [name for name in dict.fromkeys((*named, *_own(site), *_COMMON)) if name not in old]
+    place, around = site.region.outer_span(node.type), site.region.span(node.type)
     for name, weight in fading(options):
-        yield site.replace(node.type, name, weight=weight)
-        yield site.replace(node.type, f"({old}, {name})", weight=weight * 0.9)
+        both = (name, f"({old}, {name})")
+        for code, worth in zip(both[::-1] if name in named else both, (1.0, 0.9), strict=True):
+            yield site.splice(*place, code, weight=weight * worth, around=around)
 
 
 @template(cst.Raise, strategy="statements", prior=0.6)

@@ -48,7 +48,8 @@ _ARITHMETIC = {
     "<<": (">>",),
     ">>": ("<<",),
 }
-_COMPARING = ("<", "<=", ">", ">=", "==", "!=", "in", "not in")
+_ORDERS = ("<", "<=", ">", ">=")
+_COMPARING = (*_ORDERS, "==", "!=", "in", "not in")
 _COMPUTING = ("+", "-", "*", "/", "//", "%", "**")
 
 
@@ -59,10 +60,13 @@ def _with_rest(near: dict[str, tuple[str, ...]], sign: str, every: tuple[str, ..
 
 @template(cst.Comparison, strategy="operators", prior=0.9, families=(*_VALUES, Family.TYPE, Family.ITERATION))
 def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a < b` → `a <= b`, and the other comparisons; nearest relative first."""
+    """`a < b` → `a <= b`, and the other comparisons; nearest relative first, an order of a named constant last."""
     for target in node.comparisons:
-        signs = _with_rest(_COMPARISONS, site.code(target.operator), _COMPARING)
-        yield from site.tokens(target.operator, signs, around=node)
+        sign = site.code(target.operator)
+        named = any(site.code(side).rpartition(".")[2].isupper() for side in (node.left, target.comparator))
+        signs = _with_rest(_COMPARISONS, sign, _COMPARING)
+        last = _ORDERS if named and sign in ("==", "!=") else ()
+        yield from site.tokens(target.operator, sorted(signs, key=last.__contains__), around=node)
 
 
 @template(cst.BinaryOperation, strategy="operators", prior=0.7, families=(*_VALUES, Family.TYPE))
@@ -136,19 +140,12 @@ def comparison_and_operand(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         return
     for sign, worth in fading(signs):
         for side, other in ((target.comparator, node.left), (node.left, target.comparator)):
-            text, kind = site.code(side), site.kind(site.code(side))
-            same = [
-                name for name in site.live if comparable(kind, site.kind(name)) and name not in (text, site.code(other))
-            ]
-            near = (
-                list(shifted(side, site))
-                if outer(kind) in ("", NUMBER) and not isinstance(side, cst.SimpleString)
-                else []
-            )
+            text, kind, rest = site.code(side), site.kind(site.code(side)), site.code(other)
+            same = [n for n in site.live if comparable(kind, site.kind(n)) and n not in (text, rest)]
+            number = outer(kind) in ("", NUMBER) and not isinstance(side, cst.SimpleString)
+            near = list(shifted(side, site)) if number else []
             for code, weight in fading((*near, *same[:6]), step=0.2):
-                pair = (
-                    (site.code(node.left), code) if side is target.comparator else (code, site.code(target.comparator))
-                )
+                pair = (rest, code) if side is target.comparator else (code, rest)
                 yield site.replace(node, f"{pair[0]} {sign} {pair[1]}", weight=worth * weight)
 
 
@@ -302,12 +299,8 @@ def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     parent = site.parent(node)
     length = isinstance(node, cst.Call) and site.code(node.func) == "len"
     counted, compared = _adds(node), _by_amount(parent)
-    if not (
-        length
-        or counted
-        or compared
-        or isinstance(parent, (cst.Return, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Arg))
-    ):
+    given = isinstance(parent, (cst.Return, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Arg))
+    if not (length or counted or compared or given):
         return
     weight = 1.0 if length or counted else 0.5 if compared or isinstance(parent, cst.Return) else 0.25
     for code in () if isinstance(parent, cst.Arg) and parent.star else shifted(node, site):

@@ -6,8 +6,10 @@ The ingredient of a fix is mostly in the test that asks for it (SemFix, Nguyen e
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 import libcst as cst
 
@@ -16,6 +18,7 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.evidence import TextChange
 from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.values import quoted
 from workers.repair.engines.search.type_inference import TEXT, may_be
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ATTRIBUTE, Family.OTHER)
@@ -26,13 +29,26 @@ _PLAIN = frozenset("\\\n'\"{}")
 
 @template(cst.CSTNode, strategy="boundaries", prior=0.85, families=_VALUES)
 def text_as_expected(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`"Got %s"` → `"got %s"`: a part of a literal becomes what an assertion expected where the actual value had it."""
-    if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or isinstance(site.parent(node), cst.Expr):
+    """`"Got %s"` → `"got %s"`, `none="*"` → `none=-1`: a literal, or a part of it, becomes what an assertion expected there."""
+    texts, values = (cst.SimpleString, cst.FormattedStringText), (cst.BaseNumber, cst.Name)
+    if isinstance(site.parent(node), cst.Expr) or not isinstance(node, texts if site.function else texts + values):
         return
     text = site.code(node)
-    changed = (code for change in site.evidence.changes for code in _changed(text, change))
-    for code, weight in fading(code for code in dict.fromkeys(changed) if code != text):
+    changed = (code for change in site.evidence.changes for code in _changed(text, change) if isinstance(node, texts))
+    for code, weight in fading(code for code in dict.fromkeys((*_instead(text, site), *changed)) if code != text):
         yield site.token(node, code, weight=weight)
+
+
+def _instead(text: str, site: Site) -> Iterator[str]:
+    """What an assertion, or a text of the failing test, has in a literal's place; of another type only outside functions."""
+    with suppress(ValueError, SyntaxError):
+        value = ast.literal_eval(text)
+        near = site.evidence.nearly(value) if isinstance(value, str) else ()
+        for other in (*site.evidence.instead_of(value), *near):
+            if isinstance(other, str) and isinstance(value, str):
+                yield quoted(other, text[-1])
+            elif site.function is None:
+                yield repr(other)
 
 
 def _changed(text: str, change: TextChange) -> Iterator[str]:
@@ -54,9 +70,7 @@ def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         return
     text, shown = site.code(node), site.evidence.words
     for word in dict.fromkeys(re.findall(r"[^\W\d_]{4,}", text)) if len(text) <= _LONGEST else ():
-        near = (
-            [other for other in shown if other != word and likeness(word, other) >= _ALIKE] if word not in shown else []
-        )
+        near = [other for other in shown if word not in shown and likeness(word, other) >= _ALIKE]
         for other, weight in fading(sorted(near, key=lambda other: (-likeness(word, other), other))[:2]):
             yield site.token(node, re.sub(rf"\b{word}\b", other, text), weight=weight)
 
@@ -77,9 +91,7 @@ def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
     given = {site.code(arg.keyword): arg for arg in node.args if arg.keyword is not None}
     name = site.code(node.func).rpartition(".")[2]
     known = {parameter for way in site.signatures(name) for parameter in way.parameters}
-    like = [
-        argument for call in site.module.calls if call.name == name for argument in call.arguments if "=" in argument
-    ]
+    like = [given for call in site.module.calls if call.name == name for given in call.arguments if "=" in given]
     shown = [code for code in site.evidence.keywords if not known or code.partition("=")[0] in known]
     options = [code.partition("=") for code in dict.fromkeys((*shown, *like)) if code.partition("=")[0].isidentifier()]
     for (keyword, _, value), weight in fading(options[:12], step=0.15):
@@ -92,15 +104,26 @@ def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
             yield site.replace(node, f"{site.code(node.func)}({arguments})", weight=weight * 0.8)
 
 
+@template(cst.SimpleString, strategy="names", prior=0.5, families=_VALUES)
+def shown_attribute(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
+    """`"time"` → `self.key`, `self.stamper.key`: an attribute that the failing test gives a value by a keyword."""
+    scopes = site.module.lineage(site.function.owner) if site.function and site.receiver else ()
+    near = [name for scope in scopes for name in scope.attributes]
+    given = [code.partition("=")[0] for code in site.evidence.keywords[:4]]
+    names = [name for name in given if near and any(site.project.classes_having(name))]
+    hops = [f"{hop}.{name}" for name in names for hop in near[:4] if hop not in names]
+    chains = (f"{site.receiver}.{chain}" for chain in (*(name for name in names if name in near), *hops[:6]))
+    yield from site.replacements(node, chains if not isinstance(site.parent(node), cst.Expr) else ())
+
+
 @template(cst.BaseExpression, strategy="boundaries", prior=0.4, families=_VALUES)
 def shown_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`("a", "b")` → `("a", "b", "c")`: an element that the failing test shows, or one less."""
     if not isinstance(node, (cst.List, cst.Tuple, cst.Set)) or not node.elements or site.code(node).count("\n") > 1:
         return
     values = [site.code(element.value) for element in node.elements]
-    for code, weight in fading(
-        (*_siblings(values[-1], values, site), *_namesakes(node.elements[-1].value, values, site))
-    ):
+    more = (*_siblings(values[-1], values, site), *_namesakes(node.elements[-1].value, values, site))
+    for code, weight in fading(more):
         yield _put_together(node, [*values, code], site, weight)
     for index in reversed(range(len(values))) if 1 < len(values) <= 6 else ():
         yield _put_together(node, values[:index] + values[index + 1 :], site, 0.4)
@@ -115,10 +138,8 @@ def _namesakes(last: cst.BaseExpression, values: list[str], site: Site) -> list[
     else:
         near = [*site.callables, *site.module.variables] if isinstance(last, cst.Name) else []
     fitting = [code for code in dict.fromkeys(near) if code not in values]
-    shown = site.evidence.words
-    return sorted(fitting, key=lambda code: (code.rpartition(".")[2] not in shown, -likeness(code, site.code(last))))[
-        :8
-    ]
+    shown, text = site.evidence.words, site.code(last)
+    return sorted(fitting, key=lambda code: (code.rpartition(".")[2] not in shown, -likeness(code, text)))[:8]
 
 
 def _siblings(last: str, values: list[str], site: Site) -> list[str]:

@@ -227,11 +227,8 @@ def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     used = any(isinstance(n, cst.Name) and n.value == name for n in site.body)
     if site.unit.node is not node or not isinstance(node.body, cst.IndentedBlock) or not used:
         return
-    first = (
-        node.body.body[1 if ast.get_docstring(site.function.node) and len(node.body.body) > 1 else 0]
-        if site.function
-        else node
-    )
+    documented = site.function is not None and ast.get_docstring(site.function.node) and len(node.body.body) > 1
+    first = node.body.body[1 if documented else 0]
     indent, at = site.text_before(first), site.lines_of(first)[0]
     for value, weight in fading(empties(rf"\b{re.escape(name)}\b", site.code(node)), step=0.1):
         yield site.splice(at, at, f"{indent}{name} = {value}\n", weight=weight)
@@ -240,15 +237,9 @@ def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
 @template(cst.If, strategy="statements", prior=0.55, families=_FLOW)
 def exchanged_branches(node: cst.If, site: Site) -> Iterator[Edit]:
     """`if a: b` / `else: c` → `if a: c` / `else: b`."""
-    other = node.orelse
-    if (
-        isinstance(other, cst.Else)
-        and isinstance(node.body, cst.IndentedBlock)
-        and isinstance(other.body, cst.IndentedBlock)
-    ):
-        one, two = (
-            (site.lines_of(block.body[0])[0], site.lines_of(block.body[-1])[1]) for block in (node.body, other.body)
-        )
+    blocks = (node.body, node.orelse.body) if isinstance(node.orelse, cst.Else) else ()
+    if blocks and all(isinstance(block, cst.IndentedBlock) for block in blocks):
+        one, two = ((site.lines_of(block.body[0])[0], site.lines_of(block.body[-1])[1]) for block in blocks)
         if two[0] > one[1]:
             splices = (Splice(*one, site.region.text(*two)), Splice(*two, site.region.text(*one)))
             yield Edit(splices=splices, around=site.region.span(node))
@@ -269,6 +260,17 @@ def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         if not (isinstance(node, cst.If) and node.orelse and code == "while"):
             around = (start, site.region.line_end(start))
             yield site.splice(start, start + len(word), code, weight=weight, around=around)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.5, families=_CONTROL)
+def jump_after_block(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`continue`, `break` at the end of an `if`'s block in a loop: what follows the block runs too."""
+    siblings, index = _position(site)
+    if not _is_statement(node, site) or index < len(siblings) - 1 or not site.in_loop or _ends_in_a_jump(node):
+        return
+    if isinstance(site.parent(site.parent(node)), (cst.If, cst.Else)):
+        for code, weight in fading(("continue", "break")):
+            yield from site.insert_after((code,), weight=weight)
 
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ITERATION, Family.RECURSION)

@@ -8,6 +8,7 @@ that `$` matches before a last newline is CWE-777. A quarter of real one-hunk fi
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -79,18 +80,18 @@ _DELIMITERS = {
 
 @template(cst.SimpleString, strategy="boundaries", prior=0.5, families=(*_VALUES, Family.ATTRIBUTE))
 def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
-    """A string → an alike one of the module or of the error's message, the empty one, another case or padding."""
+    """A string → one of the module or of the error's message, for a key those of the function first; another case or padding."""
     value = node.evaluated_value
-    if (
-        not isinstance(value, str)
-        or len(value) > LONGEST_TEXT
-        or node.prefix
-        or isinstance(site.parent(node), cst.Expr)
-    ):
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        return
+    if node.prefix or isinstance(site.parent(node), cst.Expr):
         return
     named = _QUOTED.findall(site.failure.message)
-    known = dict.fromkeys((*named, *site.module.strings))
-    alike = sorted((s for s in known if s != value), key=lambda s: (s != site.clues.key, -likeness(value, s)))
+    texts = [n for n in site.body if isinstance(n, cst.SimpleString)] if _is_key(node, site) else []
+    fitting = [*(n.evaluated_value for n in texts if _is_key(n, site)), *(site.evidence.strings if texts else ())]
+    known = dict.fromkeys((*named, *site.module.strings, *(text for text in fitting if isinstance(text, str))))
+    order = {text: (text != site.clues.key, -fitting.count(text), -likeness(value, text)) for text in known}
+    alike = sorted((text for text in known if text != value), key=lambda text: order[text])
     forms = dict.fromkeys(
         (value.strip(), f"{value} ", f" {value}", value.lower(), value.upper(), "", " ", f"{value}\\n")
     )
@@ -103,6 +104,13 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
         yield site.replace(node, quoted(text, quote), weight=weight)
     for text, weight in fading(forms, first=0.6):
         yield site.replace(node, f"{quote}{text}{quote}", weight=weight)
+
+
+def _is_key(node: cst.SimpleString, site: Site) -> bool:
+    """Whether a string is a subscript's, or given to `get`."""
+    call = site.parent(site.parent(node))
+    asked = isinstance(call, cst.Call) and site.code(call.func).endswith(".get")
+    return asked or isinstance(site.parent(node), cst.Index)
 
 
 @template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=_VALUES)
@@ -156,11 +164,15 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.35, families=(*_TYPES, Family.LOOKUP))
 def own_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a` → `clean(a)`, `self._norm(a)`: by what the module defines for one argument, or calls with one."""
+    """`a` → `clean(a)`, `self._norm(a)`; `b.append(a)` → `b.extend(clean(a))`: what the module defines for, or calls with, one."""
     if not _is_value(node, site):
         return
     text = site.code(node)[1:-1] if node.lpar else site.code(node)
-    yield from site.replacements(node, (f"{name}({text})" for name in _own_conversions(text, site)), step=0.2)
+    made = [f"{name}({text})" for name in _own_conversions(text, site)]
+    yield from site.replacements(node, made, step=0.2)
+    call = site.parent(site.parent(node))
+    if isinstance(call, cst.Call) and (base := site.code(call.func)).endswith(".append"):
+        yield from site.replacements(call, (f"{base[: -len('append')]}extend({code})" for code in made[:3]))
 
 
 def _own_conversions(text: str, site: Site) -> list[str]:
@@ -254,6 +266,20 @@ def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     text = site.code(node)
     forms = ("{}[0]", "[{}]", "{}[-1]", "{}[1]", "({},)", "{}[:]", "{}[::-1]")
     yield from site.replacements(node, (form.format(text) for form in forms))
+
+
+@template(cst.Arg, strategy="conversions", prior=0.5, families=_TYPES)
+def string_for_tuple(node: cst.Arg, site: Site) -> Iterator[Edit]:
+    """`f("a")` → `f(("a",))` where other calls give a tuple or list, or the parameter is asked for a member with `in`."""
+    call = site.parent(node)
+    if not isinstance(call, cst.Call) or not isinstance(node.value, cst.SimpleString) or node.keyword or node.star:
+        return
+    name, index = site.code(call.func).rpartition(".")[2], call.args.index(node)
+    like = (other.arguments[index : index + 1] for other in site.module.calls if other.name == name)
+    own = [f for f in site.module.functions if f.signature.name == name and index < len(f.signature.parameters)]
+    asked = (re.search(rf"\bin {f.signature.parameters[index]}\b", ast.unparse(f.node)) for f in own)
+    if any(given[0][0] in "([" for given in like if given) or any(asked):
+        yield site.replace(node.value, f"({site.code(node.value)},)", around=call)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.6, families=_TYPES)
