@@ -143,7 +143,7 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
         named=frozenset(clues_of(failure).names),
         words=frozenset(_words(nodes)) | frozenset(_WORD.findall(failure.message)),
         pairs=tuple(pairs),
-        texts=tuple(dict.fromkeys(v for v in values if isinstance(v, str) and len(v) <= LONGEST * 20)),
+        texts=tuple(dict.fromkeys(v for v in values if isinstance(v, str) and len(v) <= LONGEST * 20))[:MOST_SHOWN],
         changes=tuple(change for one, other in texts for change in (*_changes(one, other), *_changes(other, one))),
         by_one=any(_is_by_one(one, other) for one, other in pairs),
     )
@@ -156,8 +156,7 @@ def _functions(failure: Failure, tests: Mapping[str, str]) -> Iterator[ast.stmt]
         tree = parsed(tests.get(path, ""))
         nodes = list(ast.walk(tree)) if tree else []
         found = [node for node in nodes if isinstance(node, FunctionNode) and node.name == name]
-        inside = [node for function in found for node in ast.walk(function)]
-        used = {getattr(node, "id", getattr(node, "arg", None)) for node in inside}
+        used = {getattr(node, "id", getattr(node, "arg", None)) for function in found for node in ast.walk(function)}
         others = [node for node in (tree.body if tree else ()) if node not in found]
         yield from (*found, *(node for node in others if not used.isdisjoint(defined(node))))
 

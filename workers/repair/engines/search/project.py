@@ -20,7 +20,6 @@ _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 _WORD = re.compile(r"[A-Za-z][\w-]{2,}")
 _ORDINALS = {"twice": "2", "half": "2", "double": "2", "first": "1", "second": "2", "third": "3", "three": "3"}
 _LONGEST = 60
-
 _METHOD = re.compile(r"^[ \t]+(?:async )?def (\w+)\(", re.MULTILINE)
 _DECORATED = re.compile(r"^[ \t]*[@)].*\n[ \t]+(?:async )?def (\w+)\(", re.MULTILINE)
 _ASSIGNED = re.compile(r"\b(\w+)(?:: [^\n=]+)? = ")

@@ -163,9 +163,8 @@ class ModuleScope:
                 code = ast.unparse(test)
                 names[code] = names_in(test)
                 asked[code] += 1
-        return tuple(
-            Condition(code=code, names=names[code]) for code, _ in asked.most_common() if len(code) <= _LONGEST
-        )
+        short = (code for code, _ in asked.most_common() if len(code) <= _LONGEST)
+        return tuple(Condition(code=code, names=names[code]) for code in short)
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """The known ways to call `name`: as a function, a method, a class, a named tuple or a data class."""

@@ -181,11 +181,8 @@ class SearchSession:
 
     def _unsuspected(self) -> str:
         """Why there is nothing to try, if that is so."""
-        return (
-            ""
-            if self._suspects
-            else "the failing tests ran no line of the project that could be traced, and name no module"
-        )
+        reason = "the failing tests ran no line of the project that could be traced, and name no module"
+        return "" if self._suspects else reason
 
     def diff(self, candidate: Candidate) -> str:
         """What a candidate changes, as a unified diff."""

@@ -327,3 +327,14 @@ def test_the_right_edit_is_among_those_proposed(
     """What the failing test or the message shows is what the edit brings in, to the letter."""
     test = f"def test_it():\n    {shown or 'pass'}\n"
     assert dedent(after).lstrip("\n") in edits(template, before, message=message, others={"tests/test_it.py": test})
+
+
+def test_what_is_expected_is_not_simply_returned(edits: Callable[..., set[str]]) -> None:
+    """Within a function an empty text, and one that is the whole operand, do not give way to quite another answer."""
+    source = "def f(a):\n    if a:\n        return ''\n    return 'the way is long and hard'\n"
+    assert not edits("text_as_expected", source, message="assert '' == 'done'")
+    assert not edits("text_as_expected", source, message="assert 'the way is long and hard' == 'no answer to this one'")
+    message = "assert 'the way is long and hard' == 'the Way was very long, and harder'"
+    assert source.replace("the way is long and hard", "the Way was very long, and harder") in edits(
+        "text_as_expected", source, message=message
+    )

@@ -243,10 +243,9 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     """
     attribute, body, function = site.clues.attribute, node.body, site.function
     owners = {scope.name for scope in site.module.lineage(site.clues.owner.rpartition(".")[2])}
-    fits = node.name.value == "__init__" and site.unit.node is node and isinstance(body, cst.IndentedBlock)
-    if not (fits and attribute and function and function.owner in owners):
+    fits = node.name.value == "__init__" and site.unit.node is node and bool(attribute)
+    if not isinstance(body, cst.IndentedBlock) or not fits or function is None or function.owner not in owners:
         return
-    assert isinstance(body, cst.IndentedBlock)
     last = site.lines_of(body.body[-1])
     indent = site.text_before(body.body[-1])
     values = empties(rf"\.{re.escape(attribute)}\b", site.region.module.source)

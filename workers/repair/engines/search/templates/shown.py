@@ -40,13 +40,14 @@ def text_as_expected(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
 
 
 def _instead(text: str, site: Site) -> Iterator[str]:
-    """What an assertion, or a text of the failing test, has in a literal's place; of another type only outside functions."""
+    """What an assertion, or a text of the failing test, has there; in functions no other type, nor quite another answer."""
     with suppress(ValueError, SyntaxError):
         value = ast.literal_eval(text)
         near = site.evidence.nearly(value) if isinstance(value, str) else ()
+        whole = site.function is not None and any(value in pair for pair in site.evidence.pairs)
         for other in (*site.evidence.instead_of(value), *near):
             if isinstance(other, str) and isinstance(value, str):
-                yield quoted(other, text[-1])
+                yield from () if whole and likeness(value, other) < _ALIKE else (quoted(other, text[-1]),)
             elif site.function is None:
                 yield repr(other)
 
