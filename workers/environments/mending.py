@@ -65,15 +65,17 @@ def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
     return next((each for each in found if each is not None and set(each.mends) > set(plan.mends)), None)
 
 
-def as_of(plan: Plan, day: str) -> Plan | None:
-    """The plan with packages, and if possible a Python, of a day such as the commit's, when its tests most likely passed.
+def as_of(plan: Plan, day: str) -> tuple[Plan, ...]:
+    """The plan with packages of a day such as the commit's, when its tests most likely passed: on a Python of that day, on its own.
 
-    Each Python 3.x since 3.8 came in the October of its year, 2011 + x. None where the plan is of a day already.
+    Each Python 3.x since 3.8 came in the October of its year, 2011 + x. Nothing where the plan is of a day already.
     """
     there = tuple(each for each in plan.minors if f"{2011 + _number(each)[1]}-10" < day)
     mend = f"chose packages as of {day}, the day of the commit"
     oldest = tuple(sorted(plan.minors, key=_number))
-    return None if plan.before else replace(plan, before=day, minors=there or oldest, mends=(*plan.mends, mend))
+    pythons = dict.fromkeys((there or oldest, plan.minors))
+    dated = (replace(plan, before=day, minors=minors, mends=(*plan.mends, mend)) for minors in pythons)
+    return () if plan.before else tuple(dated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -151,6 +151,7 @@ class Provider:
         """The best that a plan gives, mended or not, and whether that is good enough. Raises CannotRun if it cannot be built."""
         best: tuple[Environment, PlanOutcome] | None = None
         plan, started, trouble, failure = read, time.monotonic(), CannotRun("no environment was made"), None
+        tried = [read]
         while True:
             try:
                 made = self._made(plan, tree)
@@ -166,9 +167,10 @@ class Provider:
                 if best is None or outcome.worth >= best[1].worth:
                     best = replace(made, worth=outcome.worth), outcome
                 failure = failure_of_run(report)
-            better = self._better(plan, failure, best, tree)
+            better = next((each for each in self._better(plan, failure, best, tree) if each not in tried), None)
             if better is None or time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:
                 break
+            tried.append(better)
             self.progress(f"mended: {better.mends[-1]}")
             plan = better
         if best is None:
@@ -183,12 +185,13 @@ class Provider:
 
     def _better(
         self, plan: Plan, failure: PlanFailure | None, best: tuple[Environment, PlanOutcome] | None, tree: Path
-    ) -> Plan | None:
-        """The next plan after a failure: mended or, where that is at its end and too little ran, as of the commit's day."""
+    ) -> Iterator[Plan]:
+        """The plans to try after a failure: mended or, where that is at its end and too little ran, as of the commit's day."""
         better = mended(plan, failure, tree) if failure else None
-        if better is None and best is not None and (best[1].worth < GOOD or best[1].uncollected) and self._past[0]:
-            better = as_of(best[0].plan, self._past[0])
-        return better
+        if better is not None:
+            yield better
+        elif best is not None and (best[1].worth < GOOD or best[1].uncollected) and self._past[0]:
+            yield from as_of(best[0].plan, self._past[0])
 
     @cached_property
     def _past(self) -> tuple[str, str]:

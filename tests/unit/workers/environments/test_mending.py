@@ -97,15 +97,17 @@ def test_another_python(tree: Path, text: str, minors: tuple[str, ...] | None) -
 
 
 def test_packages_of_a_day() -> None:
-    """With the Pythons that were there, else the oldest; and once."""
+    """With the Pythons that were there, else the oldest; then with its own; and once."""
     plan = replace(PLAN, minors=("3.11", "3.12", "3.9"))
-    found = [as_of(plan, day) for day in ("2023-02-01", "2021-02-01", "2019-02-01")]
-    assert [each and (each.before, each.minors) for each in found] == [
-        ("2023-02-01", ("3.11", "3.9")),
-        ("2021-02-01", ("3.9",)),
-        ("2019-02-01", ("3.9", "3.11", "3.12")),
-    ]
-    assert found[0] is not None and as_of(found[0], "2020-01-01") is None
+    for day, minors in {
+        "2023-02-01": ("3.11", "3.9"),
+        "2021-02-01": ("3.9",),
+        "2019-02-01": ("3.9", "3.11", "3.12"),
+    }.items():
+        found = as_of(plan, day)
+        assert [(each.before, each.minors) for each in found] == [(day, minors), (day, plan.minors)]
+        assert as_of(found[0], "2020-01-01") == ()
+    assert len(as_of(replace(PLAN, minors=("3.11",)), "2023-02-01")) == 1
 
 
 @pytest.mark.parametrize(
