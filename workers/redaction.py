@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import threading
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -61,14 +62,17 @@ class OwnSecrets:
 
     def __init__(self) -> None:
         self._lasting: dict[str, tuple[str, ...]] = {}
+        self._adding = threading.Lock()
         self._tokens: deque[tuple[str, ...]] = deque(maxlen=MOST_TOKENS)
 
     def add(self, secret: str) -> None:
         """Remember a secret for the life of this process: the whole, and each line of a key."""
-        for part in (secret, *(line for line in secret.splitlines() if not line.startswith("-----"))):
-            if len(part) >= SHORTEST_SECRET:
-                self._lasting[part] = tuple(sorted(set(_forms(part)), key=len, reverse=True))
-        self._lasting = {part: self._lasting[part] for part in sorted(self._lasting, key=len, reverse=True)}
+        with self._adding:
+            known = dict(self._lasting)  # other threads may be reading the old one
+            for part in (secret, *(line for line in secret.splitlines() if not line.startswith("-----"))):
+                if len(part) >= SHORTEST_SECRET:
+                    known[part] = tuple(sorted(set(_forms(part)), key=len, reverse=True))
+            self._lasting = {part: known[part] for part in sorted(known, key=len, reverse=True)}
 
     def add_token(self, token: str) -> None:
         """Remember a token that ends by itself."""

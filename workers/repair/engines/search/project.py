@@ -22,7 +22,7 @@ _ORDINALS = {"twice": "2", "half": "2", "double": "2", "first": "1", "second": "
 _LONGEST = 60
 _METHOD = re.compile(r"^[ \t]+(?:async )?def (\w+)\(", re.MULTILINE)
 _DECORATED = re.compile(r"^[ \t]*[@)].*\n[ \t]+(?:async )?def (\w+)\(", re.MULTILINE)
-_ASSIGNED = re.compile(r"\b(\w+)(?:: [^\n=]+)? = ")
+_ASSIGNED = re.compile(r"\b(\w+)(?:: [^\n=]{1,80})? = ")
 _DEFINED = r"^(?:(?:async )?def |class )?{}\b\s*[(:=]"
 """Where a name is defined at the top level of a module."""
 
