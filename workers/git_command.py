@@ -38,6 +38,7 @@ _HARMLESS = (
 SAFE = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
+    "log.showSignature": "false",
     "core.symlinks": "true",
     "core.quotePath": "false",
     "core.bigFileThreshold": "4m",  # a larger file is streamed, and no diff shows its text

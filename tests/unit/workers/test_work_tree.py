@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.unit.workers.history.conftest import Branch
-from workers.work_tree import before_changes
+from workers.environments.provide import Commit
+from workers.work_tree import before_changes, is_tracked, origin, top_level, uncommitted
 
 
 def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
@@ -21,3 +22,38 @@ def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
     below = {"b.py": b"b = 1\n", "c.py": b"c = 1\n", "new.py": None}
     assert before_changes(tmp_path / "sub") == below
     assert before_changes(tmp_path) == {"a.py": b"a = 1\n", **{f"sub/{name}": text for name, text in below.items()}}
+
+
+def test_no_program_of_a_repositorys_configuration_runs(tmp_path: Path) -> None:
+    """Neither for signatures, nor for filters, differences, hooks or a watcher of files: whoever packed it chose them."""
+    tree, witness, program = tmp_path / "tree", tmp_path / "ran", tmp_path / "program"
+    tree.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {witness}\n")
+    program.chmod(0o755)
+    branch = Branch(tree)
+    branch.commit({"a.py": "a = 1\n", ".gitattributes": "*.py filter=evil diff=evil\n"})
+    head, _, message = branch.git("cat-file", "commit", "HEAD").partition("\n\n")
+    signed = f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n{message}"
+    (tmp_path / "signed").write_text(signed)
+    sha = branch.git("hash-object", "-t", "commit", "-w", str(tmp_path / "signed")).strip()
+    branch.git("update-ref", "refs/heads/main", sha)
+    (tree / "a.py").write_text("a = 2\n")
+    for key in (
+        "gpg.program",
+        "filter.evil.clean",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "diff.external",
+        "core.fsmonitor",
+    ):
+        branch.git("config", key, str(program))
+    branch.git("config", "log.showSignature", "true")
+    for trap in (("log", "-1"), ("status",), ("diff",)):
+        witness.unlink(missing_ok=True)
+        branch.git(*trap)
+        assert witness.exists(), "the trap itself must work"
+    witness.unlink()
+    assert before_changes(tree) == {"a.py": b"a = 1\n"}
+    assert Commit(tree).day_and_version()[0] == branch.git("log", "-1", "--no-show-signature", "--format=%cs").strip()
+    assert (uncommitted(tree), is_tracked(tree / "a.py"), top_level(tree), origin(tree)) == (True, True, tree, "")
+    assert not witness.exists()
