@@ -9,8 +9,8 @@ from pathlib import Path
 from workers.errors import BadInput, CannotRun
 from workers.git_command import GitCommandFailed, run_git
 
-MOST_CHANGED = 100
-"""Files that differ from HEAD: more of them say little about a failure."""
+MOST_DIFFERING = 100
+"""Files of a change: more of them say little about a failure."""
 
 
 def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def uncommitted(path: Path) -> bool:
 def before_changes(path: Path) -> dict[str, bytes | None]:
     """The Python files below a directory that differ from HEAD, as they are there; None for new ones.
 
-    Nothing outside of git, without git, in a repository without commits, and where more than MOST_CHANGED differ.
+    Nothing outside of git, without git, in a repository without commits, and where more than MOST_DIFFERING differ.
     """
     shape = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
     try:
@@ -57,7 +57,7 @@ def before_changes(path: Path) -> dict[str, bytes | None]:
         changed = run_git("diff", *shape, "HEAD", "--", "*.py", at=path, config=config).split(b"\0")
         new = run_git("ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", at=path, config=config)
         names = [os.fsdecode(name) for name in (*changed, *new.split(b"\0")) if name]
-        if len(names) > MOST_CHANGED:
+        if len(names) > MOST_DIFFERING:
             return {}
         there = run_git("ls-tree", "--name-only", "-z", "HEAD", "--", *names, at=path).split(b"\0") if names else []
         known = {os.fsdecode(name) for name in there}

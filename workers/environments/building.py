@@ -67,7 +67,6 @@ class BuildFailed(CannotRun):
 class BuildAnswer(Struct):
     """What in_sandbox/build.py writes; the code under build may have written it instead."""
 
-    error: str = ""
     pyproject: str = ""
     requires: list[str] = []
     files: dict[str, bytes] = {}
@@ -217,13 +216,10 @@ class Builder:
         if done.ending is not Ending.EXITED:
             raise BuildFailed(f"the build of {source.what} {_ENDINGS[done.ending].format(self.limits)}")
         try:
-            answer = msgspec.json.decode(done.report, type=BuildAnswer)
+            return msgspec.json.decode(done.report, type=BuildAnswer)
         except msgspec.DecodeError:  # a ValidationError is one
             last = (done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"])[-1]
-            answer = BuildAnswer(error=last)
-        if answer.error:
-            raise BuildFailed(f"the build of {source.what} failed: {' '.join(answer.error.split())[:600]}")
-        return answer
+            raise BuildFailed(f"the build of {source.what} failed: {' '.join(last.split())[:600]}") from None
 
 
 def _build_system(pyproject: str, what: str) -> BuildSystem:

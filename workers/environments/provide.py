@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
+from string import ascii_letters
 
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -64,9 +65,7 @@ class Commit:
         shown = "--format=%cs %(describe:tags=true,abbrev=0,match=*[0-9].[0-9]*)"
         try:
             day, _, tag = run_git("log", "-1", shown, self.sha, at=self.repository).decode().strip().partition(" ")
-            return day, str(
-                Version(tag.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_-")) if tag else ""
-            )
+            return day, str(Version(tag.lstrip(f"{ascii_letters}/_-"))) if tag else ""
         except (CannotRun, InvalidVersion):
             return "", ""
 

@@ -30,7 +30,7 @@ from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.source import parsed
 from workers.sandbox.run_tests import Project
-from workers.work_tree import MOST_CHANGED
+from workers.work_tree import MOST_DIFFERING
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -82,7 +82,8 @@ def path_of(issue: int, paths: Collection[str]) -> str:
 class RepairRequest:
     """One request for a repair, pinned: who asked where, and which code it speaks of.
 
-    `base` is the commit that a pull request starts from, empty for an issue. `added_tests` serve the proof; only those that a person with write access wrote are committed.
+    `base` is the commit that a pull request starts from, empty for an issue. `added_tests` serve the proof; only those that
+    a person with write access wrote are committed.
     """
 
     job: Fix
@@ -190,8 +191,8 @@ def _before(case: RepairRequest) -> dict[str, bytes | None]:
         case.mirror.fetch(case.base)
         base = case.mirror.merge_base(case.base, case.task.sha)
         changed = [file.path for file in parse_diff(case.mirror.diff(base, case.task.sha)).files]
-        sources = [path for path in changed if path.endswith(".py")][:MOST_CHANGED]
-        return {path: case.mirror.read(base, path) for path in sources} | found
+        sources = [path for path in changed if path.endswith(".py")]
+        return {path: case.mirror.read(base, path) for path in sources if len(sources) <= MOST_DIFFERING} | found
     except (TooMuchForGit, Gone):
         return found
 

@@ -57,8 +57,9 @@ def repair(
 ) -> Repaired:
     """Repair the primary failure of a project within the budget, by search alone unless `llm` opens another engine.
 
-    Tests that are `named` as failing are run first, then those in the files that `before` holds (see reproduce); of several failures one in such a file is repaired. A third of the budget at most finds what fails; the last seconds of it
-    are kept for a proof.
+    Tests that are `named` as failing are run first, then those in the files that `before` holds (see reproduce); of several
+    failures one in such a file is repaired. A third of the budget at most finds what fails; the last seconds of it are kept
+    for a proof.
 
     Raises CannotRun or BadInput when the tests cannot run. A model that cannot be used, or whose budget is spent, fails
     nothing: the result holds what was tried before that.

@@ -8,7 +8,8 @@ backend, path  as in [build-system]
 have       what the backend asked for before
 Where the backend has no editable form, or meson-python's, which compiles at every import, a wheel is taken apart instead.
 It writes one JSON object to the descriptor in $APPRENTICE_REPORT_FD: `requires` (ask again with these installed), or `files`
-(name → base64) and `generated` (path → base64, new files of an editable build), or `pyproject`, or `error`.
+(name → base64) and `generated` (path → base64, new files of an editable build), or `pyproject`. What a hook raises ends it,
+and is read from the last line.
 """
 
 # Runs on the project's interpreter, which may lack what the linter asks for:
@@ -35,13 +36,7 @@ def main() -> None:
     """Answer once."""
     spec = json.loads(sys.argv[1])
     descriptor = int(os.environ.pop("APPRENTICE_REPORT_FD"))
-    try:
-        answer = answered(spec)
-    except BaseException as error:  # noqa: BLE001 - reported; a backend may raise anything, SystemExit too
-        import traceback
-
-        traceback.print_exc()
-        answer = {"error": "{}: {}".format(type(error).__name__, str(error)[-3000:])}  # noqa: UP032
+    answer = answered(spec)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(json.dumps(answer).encode())
 

@@ -146,8 +146,8 @@ class Prover:
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
         """Run twins of the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
 
-        Where the test command names a part of the tests, the others run too, as far as the allowance goes. Tests that failed before and still fail do not stand against the patch; they are in `failed_before` and not in
-        `passed_after`. `seed` decides in what order the failing tests are asked for.
+        Where the test command names a part of the tests, the others run too, as far as the allowance goes. Tests that failed
+        before and still fail do not count against the patch; they are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
         """
         with self.allowance.used():
             return self._prove(overlay, seed)

@@ -64,8 +64,8 @@ class SearchSession:
         limits: Limits | None = None,
         proven_by: float = math.inf,
     ) -> None:
-        """No proof lasts past `proven_by` (of time.monotonic). `sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
-        priors; `taste` orders what is worth the same.
+        """No proof lasts past `proven_by` (of time.monotonic). `sources` are the Python files of the project, if they were
+        read already. `weights` multiply the templates' priors; `taste` orders what is worth the same.
         """
         self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._reproduction = reproduction
