@@ -39,6 +39,7 @@ SAFE = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "log.showSignature": "false",
+    "diff.autoRefreshIndex": "false",
     "core.symlinks": "true",
     "core.quotePath": "false",
     "core.bigFileThreshold": "4m",  # a larger file is streamed, and no diff shows its text

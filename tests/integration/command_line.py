@@ -116,9 +116,7 @@ TICKETS = {
 def fare(age, distance):
     """In cents: 20 a kilometre, half for children and from 65 on."""
     full = 20 * distance
-    if age < 14:
-        return full // 2
-    if age > 65:
+    if age < 14 or age > 65:
         return full // 2
     return full
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -105,13 +106,15 @@ def test_a_poisoned_repository_runs_nothing(home: Path, tmp_path: Path) -> None:
     root = committed(tmp_path / "shop", SOUND | {".gitattributes": "*.py filter=evil diff=evil merge=evil\n"})
     committed(root, {"shop/till.py": POOR})
     poison(root, ran_here)
+    index = (root / ".git" / "index").stat().st_mtime
     for path in root.rglob("*.py"):
-        path.touch()  # what is newer than the index is read again, through the filter
+        os.utime(path, (index + 2, index + 2))  # what is newer than the index is read again, through the filter
     reviewed = apprentice(home, "review", root, "--base", "HEAD~1", "--json")
     assert reviewed.document()["findings"], reviewed.err
     applied = apprentice(home, "fix", root, "--apply")
     assert (applied.code, applied.out) == (0, "nothing fails: 7 tests\n")
     assert list(ran_here.iterdir()) == []
+    assert (root / ".git" / "index").stat().st_mtime == index, "the index is the user's"
     git(root, "status", "--porcelain")
     assert {path.name for path in ran_here.iterdir()} >= {"monitor", "filter"}, "the traps do work"
 

@@ -105,6 +105,20 @@ def test_a_busy_server_is_asked_again_when_it_says(store: Store) -> None:
     assert (spoken.spent().calls, spoken.spent().failed, spoken.spent().prompt) == (3, 2, 10)
 
 
+def test_the_machine_is_not_described(store: Store) -> None:
+    """A request names neither the system nor the interpreter: to find the system out, a program would run."""
+    seen: list[dict[str, str]] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        seen.append({name.lower(): value for name, value in handler.headers.items()})
+        sending(HELLO, "text/event-stream")(handler)
+
+    with answering_raw(answer) as (url, _):
+        assert speak(store, url).client.reply(ASK).text == "Hello."
+    assert "authorization" in seen[0]
+    assert not any(part in name for name in seen[0] for part in ("-os", "-arch", "-runtime", "-lang"))
+
+
 def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
     """Longer than a minute is not waited for; the error says when to come back."""
     with playing(failing(429, "out of credits", retry_after=7200)) as server:

@@ -239,9 +239,12 @@ class ModelEndpoint:
     def _client(self) -> openai.OpenAI:
         import openai  # takes a third of a second, and most processes never call a model
 
-        return openai.OpenAI(
-            base_url=self.base_url, api_key=self._key or _NO_KEY, timeout=self.timeout_seconds, max_retries=0
-        )
+        class Client(openai.OpenAI):
+            def platform_headers(self) -> dict[str, str]:
+                """None about this machine; to find them, `uname` would run with our environment and its secrets."""
+                return {}
+
+        return Client(base_url=self.base_url, api_key=self._key or _NO_KEY, timeout=self.timeout_seconds, max_retries=0)
 
     @property
     def _key(self) -> str:
