@@ -1,7 +1,8 @@
 """How soon a repair tries its first candidate where the suite is slow, beside the failing tests' own time.
 
 The suite is made: files of tests that wait for a second each, as tests of servers and queues do, three of which fail because
-of one slip. The failing tests are known from pytest's cache, from the test command or not at all; then the suite is run once.
+of one slip. The failing tests are known from pytest's cache, from the test command, from the module that was changed, which
+they name, or not at all; then the suite is run once.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ TIMES, MORE_SECONDS = 1.5, 10.0
 """The first candidate may be tried after so many times the failing tests' own time, and so much more."""
 
 SLIPPED = "tests/test_03.py"
-WAYS = ("pytest's cache", "the test command", "nothing: the suite is run once")
+WAYS = ("pytest's cache", "the test command", "the changed module", "nothing: the suite is run once")
+SOUND = "def double(number):\n    return number + number\n"
 
 
 def made(root: Path, files: int) -> None:
     """A project with a suite of `files` times A_FILE tests of a second."""
     (root / "tests").mkdir(parents=True)
-    (root / "sums.py").write_text(
-        "def double(number):\n    return number + number + 1\n\n\ndef same(number):\n    return number\n"
-    )
+    (root / "doubles.py").write_text(SOUND.replace("number + number", "number + number + 1"))
+    (root / "sames.py").write_text("def same(number):\n    return number\n")
     for number in range(files):
-        called = "double" if number == 3 else "same"
-        tests = [_test(each, called if each < FAILING else "same") for each in range(A_FILE)]
-        head = "import time\n\nfrom sums import double, same\n\n\n"
+        slipped = f"tests/test_{number:02}.py" == SLIPPED
+        tests = [_test(each, "double" if slipped and each < FAILING else "same") for each in range(A_FILE)]
+        named = "from doubles import double\n" * slipped
+        head = f"import time\n\n{named}from sames import same\n\n\n"
         (root / f"tests/test_{number:02}.py").write_text(head + "\n\n".join(tests))
 
 
@@ -84,7 +86,8 @@ def timed(way: str, files: int, budget: float) -> tuple[float, Repaired]:
                 if line.startswith(TRYING):
                     found.append(time.monotonic() - begun)
 
-            repaired = repair(task, project, replace(context.repair_deps(), progress=note))
+            before = {"doubles.py": SOUND.encode()} if way == WAYS[2] else {}
+            repaired = repair(task, project, replace(context.repair_deps(), progress=note), before=before)
         finally:
             context.store.close()
     return (found or [float("inf")])[0], repaired

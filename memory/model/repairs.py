@@ -165,10 +165,11 @@ class Proof:
 
     @property
     def contested(self) -> bool:
-        """Whether the change is not called a fix: much of the weight is with others that behave otherwise, or might, or the
-        time was too short for its proof."""
+        """Whether the change is not called a fix: others behave otherwise, or might, and have much of the weight or this is
+        an unlikely one; or the time was too short for its proof."""
         uncompared = self.confidence is Confidence.UNCOMPARED and self.plausible > 1
-        return (self.confidence is Confidence.DISPUTED and self.share < SETTLED) or uncompared or self.cut
+        weak = self.share < SETTLED or self.doubt is Doubt.FAR_FETCHED
+        return (self.confidence is Confidence.DISPUTED and weak) or uncompared or self.cut
 
     @property
     def undecided(self) -> bool:

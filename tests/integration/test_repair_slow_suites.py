@@ -105,7 +105,30 @@ def test_what_failed_before_the_changes_is_set_aside(tmp_path: Path) -> None:
     seen = reproduce(Bubblewrap(), project, before={"sums.py": RIGHT.encode()})
     assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
     seen = reproduce(Bubblewrap(), project, before={"sums.py": SOURCE.encode()})
-    assert len(seen.failing_report.failing()) == 3, "where all of them failed before, all are looked at"
+    assert len(seen.failing_report.failing()) == 2, "where all of them failed before, all are looked at"
+
+
+def test_tests_that_name_what_was_changed_run_before_the_suite(tmp_path: Path) -> None:
+    """Where they fail, the suite is not run to find what else does; where they do not, or not in time, it is."""
+    half = "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
+    far = "def test_far():\n    assert 0\n"
+    project = project_of(tmp_path, {"test_a.py": FAILING, "test_half.py": half, "test_far.py": far})
+    seen = reproduce(Bubblewrap(), project, before={"sums.py": RIGHT.encode()})
+    assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
+    assert (seen.passing, seen.test_runs, seen.whole) == (("test_half.py::test_half",), 2, False)
+    (tmp_path / "sums.py").write_text(RIGHT)
+    seen = reproduce(Bubblewrap(), project, before={"sums.py": SOURCE.encode()})
+    assert [result.id for result in seen.failing_report.failing()] == ["test_far.py::test_far"]
+    assert seen.whole
+
+
+def test_tests_of_the_command_are_run_once_with_a_trace_and_once_without(tmp_path: Path) -> None:
+    """Both at the same time: what the command names is taken to fail."""
+    files = {"test_a.py": FAILING, "test_b.py": "def test_b():\n    assert 0\n"}
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, files, "python -m pytest test_a.py"), limits=LIMITS)
+    assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
+    assert seen.lines["test_a.py::test_double"]["sums.py"] >= {2}
+    assert seen.test_runs == 2
 
 
 def test_tests_that_pass_again_do_not_hide_those_that_fail(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections import Counter
@@ -29,6 +30,9 @@ SECOND_LOOK_WALL, NEAR_SECONDS = 15.0, 1.5
 RELATED_SECONDS, MOST_RELATED, LARGEST_TEST = 4.0, 20, 1 << 20
 """Seconds by the clock, beside what a start takes, for other files of tests that name what the failing ones run; bytes of one."""
 
+RELATED_FIRST_SECONDS = 20.0
+"""Seconds by the clock for files of tests that name what was changed, before the suite is run."""
+
 _WORD = re.compile(r"\w+")
 
 LAST_FAILED, MOST_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200, 1 << 20
@@ -38,8 +42,7 @@ LAST_FAILED, MOST_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200
 class FirstRun:
     """What the tests did. `report` holds those whose outcome is known; `whole` says that these are all of the suite.
 
-    `set_aside` holds why a failure cannot be repaired here, by id. `traced` are runs of the same tests with a trace,
-    `asked` the names that these were asked for, where there are any.
+    `set_aside` holds why a failure cannot be repaired here, by id. `traced` are runs of the same tests with a trace.
     """
 
     report: TestReport
@@ -47,7 +50,6 @@ class FirstRun:
     runs: int
     set_aside: Mapping[str, str] = field(default_factory=dict)
     traced: tuple[TestRun, ...] = ()
-    asked: tuple[str, ...] = ()
 
     def failing(self) -> tuple[TestResult, ...]:
         """What fails, and might be repaired."""
@@ -57,12 +59,22 @@ class FirstRun:
 def first_run(
     sandbox: Sandbox, project: Project, named: Sequence[str], changed: Collection[str], allowance: TimeAllowance
 ) -> FirstRun:
-    """The first of these of which any test fails: those `named`, those of `changed` files, those that failed last, the suite."""
-    for tests in (named, [path for path in changed if is_test_file(path)], last_failed(project.tree)):
-        known = [test for test in tests if (project.tree / _file(test)).is_file()][:MOST_NAMED]
-        found = _named(sandbox, project, known, allowance) if known else None
+    """The first of these of which any test fails: those `named`, those that the test command names, those of `changed` files,
+    those that failed last, those that name a changed module, the suite.
+    """
+    tried: set[str] = set()
+    for tests, wall in (
+        (named, math.inf),
+        (sorted(project.named_tests()), math.inf),
+        ([path for path in changed if is_test_file(path)], math.inf),
+        (last_failed(project.tree), math.inf),
+        (related_tests(project, changed, changed), RELATED_FIRST_SECONDS),
+    ):
+        known = [test for test in tests if test not in tried and (project.tree / _file(test)).is_file()][:MOST_NAMED]
+        found = _named(sandbox, project, known, allowance, wall) if known else None
         if found is not None and found.failing():
             return found
+        tried.update(known)
     return _suite(sandbox, project, allowance)
 
 
@@ -92,11 +104,11 @@ def _file(test: str) -> str:
     return test.partition("::")[0]
 
 
-def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: TimeAllowance) -> FirstRun:
-    """These tests and some beside them, at the same time with a trace and without."""
+def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: TimeAllowance, wall: float) -> FirstRun:
+    """These tests and some beside them, at the same time with a trace and without, each for `wall` seconds at most."""
 
     def run(*, trace: bool, seconds: float) -> TestRun:
-        limits = allowance.limits()
+        limits = allowance.limits(wall)
         return run_tests(
             sandbox,
             project,
@@ -114,9 +126,10 @@ def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: 
     starting = time.monotonic() - began - sum(result.seconds for result in plain.report.results)
     # Some tests beside the named ones may not have run, so what the run says of itself is not the suite's.
     report = replace(plain.report, trouble="", complete=plain.report.started)
-    seen = replace(_first(project, report, runs=2), traced=(traced.result(),), asked=tuple(tests))
+    seen = replace(_first(project, report, runs=2), traced=_useful(traced.result(), report))
     certain = replace(seen, report=without(report, _ended(seen.failing())))
-    found = certain if certain.failing() else seen
+    cut = math.isfinite(wall) and plain.completed.ending is not Ending.EXITED
+    found = certain if certain.failing() or cut else seen
     return (
         _with_related(sandbox, project, found, allowance.limits(RELATED_SECONDS + starting))
         if found.failing()
@@ -124,8 +137,17 @@ def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: 
     )
 
 
+def _useful(traced: TestRun, report: TestReport) -> tuple[TestRun, ...]:
+    """The traced run, unless it was ended before it came to any test that fails."""
+    ran = {result.id for result in traced.report.results}
+    failing = [result.id for result in report.failing()]
+    return (traced,) if not failing or any(test in ran for test in failing) else ()
+
+
 def _with_related(sandbox: Sandbox, project: Project, first: FirstRun, limits: Limits) -> FirstRun:
     """The same with passing tests of other files that name what the failing ones run: they show what must not change."""
+    if not first.traced or project.named_tests():
+        return first  # there is nothing to go by, or the test command runs no other files
     failing = {result.id for result in first.failing()}
     ran = {path for run in first.traced for test, lines in run.lines.items() if test in failing for path in lines}
     files = related_tests(project, ran, {_file(result.id) for result in first.report.results})

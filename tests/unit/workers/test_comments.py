@@ -107,6 +107,8 @@ UNCOMPARED = replace(
         (DISPUTED, RepairStatus.UNDECIDED),
         (replace(DISPUTED, share=0.59), RepairStatus.UNDECIDED),
         (replace(DISPUTED, share=0.6), RepairStatus.FIXED),
+        (replace(DISPUTED, share=0.9, doubt=Doubt.FAR_FETCHED), RepairStatus.UNDECIDED),
+        (replace(PROOF, confidence=Confidence.UNIQUE, doubt=Doubt.FAR_FETCHED), RepairStatus.FIXED),
         (replace(PROOF, cut=True), RepairStatus.UNDECIDED),
         (UNCOMPARED, RepairStatus.UNDECIDED),
         (replace(DISPUTED, confidence=Confidence.AGREED), RepairStatus.FIXED),
@@ -114,7 +116,7 @@ UNCOMPARED = replace(
     ],
 )
 def test_what_is_disputed_or_not_compared_is_not_called_fixed(proof: Proof, status: RepairStatus) -> None:
-    """Unless a clear majority of the weight is with it; where nobody looked for others, as with a model, the proof alone counts.
+    """Unless a clear majority of the weight is with a likely edit; where nobody looked for others, as with a model, the proof alone counts.
 
     A proof that time cut short is none.
     """
