@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.test_hostile_builds import OURS, PYPROJECT, WRITES_A_WHEEL, World, world
+from workers.environments.building import BuildFailed
 from workers.environments.editable import dependencies
 from workers.environments.fetching import RemoteFile, digest, fetched, path_of
 from workers.environments.locking import Wanted
@@ -51,6 +52,19 @@ def test_a_source_needs_what_its_build_says(world: World) -> None:
         world.index.add_wheel("salt", version)
     _, installed = world.builder().environment(Wanted(requirements=("evil", "salt")))
     assert installed == {"evil": "1.0", "salt": "1.0"}
+
+
+def test_what_cannot_be_built_is_named(world: World) -> None:
+    """By the distribution that was wanted, also where a build that its own needs fails: a plan can do without that alone."""
+    broken = "def build_wheel(place, config_settings=None, metadata_directory=None):\n    raise OSError('no compiler')\n"
+    needy = PYPROJECT.replace("requires = []", 'requires = ["evil"]')
+    assert needy != PYPROJECT
+    world.index.add_sdist("evil", "1.0", {"pyproject.toml": PYPROJECT, "backend.py": broken})
+    world.index.add_sdist("needy", "1.0", {"pyproject.toml": needy, "backend.py": WRITES_A_WHEEL})
+    for name in ("evil", "needy"):
+        with pytest.raises(BuildFailed, match=r"evil-1\.0\.tar\.gz failed: OSError: no compiler") as failed:
+            world.builder().environment(Wanted(requirements=(name,)))
+        assert failed.value.distribution == name
 
 
 def test_a_backend_without_an_editable_form(world: World, tmp_path: Path) -> None:

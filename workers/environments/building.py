@@ -61,7 +61,11 @@ _ENDINGS = {
 
 
 class BuildFailed(CannotRun):
-    """A build ended without a result."""
+    """A build ended without a result. `distribution` names what was wanted, and is empty for the project itself."""
+
+    def __init__(self, text: str, distribution: str = "") -> None:
+        super().__init__(text)
+        self.distribution = distribution
 
 
 class BuildAnswer(Struct):
@@ -149,7 +153,10 @@ class Builder:
                 )
             (new / name).write_bytes(content)
 
-        return next(self._made(["wheel", source.sha256], fill).glob("*.whl"))
+        try:
+            return next(self._made(["wheel", source.sha256], fill).glob("*.whl"))
+        except BuildFailed as failed:  # of this one, or of what its build needs
+            raise BuildFailed(str(failed), expected[0]) from failed
 
     def project(self, tree: Path, directory: str, own: frozenset[str], version: str = "") -> BuiltProject:
         """The project in a directory of the tree, editable. Where its own build fails, by what it states without a build.

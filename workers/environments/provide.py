@@ -159,8 +159,9 @@ class Provider:
                 if isinstance(reason, NoIndex) and best is None:
                     raise
                 trouble = reason if failure is None else trouble
-                stage = Stage.BUILD if isinstance(reason, BuildFailed) else Stage.RESOLVE
-                failure = PlanFailure(stage=stage, text=str(reason))
+                failure = PlanFailure(stage=Stage.RESOLVE, text=str(reason))
+                if isinstance(reason, BuildFailed):
+                    failure = replace(failure, stage=Stage.BUILD, subject=reason.distribution)
             else:
                 outcome = self._outcome(read, made, report, time.monotonic() - started)
                 if best is None or outcome.worth >= best[1].worth:
