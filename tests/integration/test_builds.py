@@ -56,7 +56,9 @@ def test_a_source_needs_what_its_build_says(world: World) -> None:
 
 def test_what_cannot_be_built_is_named(world: World) -> None:
     """By the distribution that was wanted, also where a build that its own needs fails: a plan can do without that alone."""
-    broken = "def build_wheel(place, config_settings=None, metadata_directory=None):\n    raise OSError('no compiler')\n"
+    broken = (
+        "def build_wheel(place, config_settings=None, metadata_directory=None):\n    raise OSError('no compiler')\n"
+    )
     needy = PYPROJECT.replace("requires = []", 'requires = ["evil"]')
     assert needy != PYPROJECT
     world.index.add_sdist("evil", "1.0", {"pyproject.toml": PYPROJECT, "backend.py": broken})

@@ -171,6 +171,68 @@ CASES = [
         {},
     ),
     (
+        "swapped_elements",
+        """
+        def f(a, b):
+            return f"{a!r}: {b.name}"
+        """,
+        """
+        def f(a, b):
+            return f"{b.name!r}: {a}"
+        """,
+        {},
+    ),
+    (
+        "swapped_elements",
+        """
+        def f(a):
+            return {k: str(v) for k, v in a.items()}
+        """,
+        """
+        def f(a):
+            return {str(v): k for k, v in a.items()}
+        """,
+        {},
+    ),
+    (
+        "swapped_key",
+        """
+        def f(a, b):
+            a[b] = b.upper()
+            return a
+        """,
+        """
+        def f(a, b):
+            a[b.upper()] = b
+            return a
+        """,
+        {},
+    ),
+    (
+        "single_end",
+        """
+        def f(a, b):
+            return b if a else a.lstrip("/").lower()
+        """,
+        """
+        def f(a, b):
+            return b if a else ("/" + a.lstrip("/")).lower()
+        """,
+        {},
+    ),
+    (
+        "single_end",
+        """
+        def f(a):
+            return a.rstrip("/")
+        """,
+        """
+        def f(a):
+            return a.rstrip("/") + "/"
+        """,
+        {},
+    ),
+    (
         "regex_detail",
         r"""
         import re

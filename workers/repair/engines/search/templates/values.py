@@ -284,7 +284,7 @@ def string_for_tuple(node: cst.Arg, site: Site) -> Iterator[Edit]:
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.6, families=_TYPES)
 def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple, list or key change places."""
+    """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple, list, key or formatted string change places."""
     if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Del)):
         return
     if isinstance(node, cst.Subscript) and 1 < len(node.slice) <= 6:
@@ -294,6 +294,30 @@ def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         for one, other in pairwise(node.elements):
             if not isinstance(one, cst.StarredElement) and not isinstance(other, cst.StarredElement):
                 yield site.exchange(one.value, other.value, around=node)
+    if isinstance(node, cst.FormattedString):
+        shown = [part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)]
+        for left, right in pairwise(shown[:6]):
+            yield site.exchange(left, right, around=node)
+    if isinstance(node, cst.DictComp):
+        yield site.exchange(node.key, node.value, around=node)
+
+
+@template(cst.Assign, strategy="conversions", prior=0.45, families=(*_TYPES, Family.LOOKUP))
+def swapped_key(node: cst.Assign, site: Site) -> Iterator[Edit]:
+    """`d[key] = value` → `d[value] = key`: a mapping the wrong way round."""
+    target = node.targets[0].target
+    if isinstance(target, cst.Subscript) and len(node.targets) == len(target.slice) == 1:
+        yield site.exchange(target.slice[0].slice, node.value, around=node)
+
+
+@template(cst.Call, strategy="conversions", prior=0.35, families=(Family.ASSERTION, Family.VALUE))
+def single_end(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`path.lstrip("/")` → `"/" + path.lstrip("/")`, `rstrip` alike: what was stripped has to be there once."""
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("lstrip", "rstrip") and len(node.args) == 1:
+        end, call = node.args[0].value, site.code(node)
+        if isinstance(end, cst.SimpleString):
+            parts = (site.code(end), call) if node.func.attr.value == "lstrip" else (call, site.code(end))
+            yield site.replace(node, " + ".join(parts))
 
 
 _MATCHING = (Family.ASSERTION, Family.ATTRIBUTE, Family.VALUE, Family.LOOKUP, Family.TYPE)
