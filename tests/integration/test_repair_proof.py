@@ -232,6 +232,53 @@ def test_a_right_patch_is_proven(garden: Project) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "challenged"),
+    [
+        (f"python -m pytest {FREE}", True),
+        ("python -m pytest tests/test_beds.py", True),
+        ("python -m pytest -k free", False),
+    ],
+)
+def test_a_right_patch_is_proven_by_any_command(garden: Project, command: str, challenged: bool) -> None:
+    """One that names a test runs what is added to it, too; one that chooses by words leaves that out, and the proof says so."""
+    chosen = replace(garden, test_command=tuple(command.split()))
+    shown = proven(chosen, edited(garden, "+ len(self.rows)", "- len(self.rows)"))
+    assert isinstance(shown, Proof), shown.reason
+    assert (shown.canaries, shown.failed_before) == (challenged, (FREE,))
+    assert shown.perturbed == int(challenged)
+
+
+def test_a_test_that_returns_early_does_not_refuse_a_right_patch(tmp_path: Path) -> None:
+    """With parameters of which some expect an error, not each comes to the assertion: such a test is no challenge."""
+    free = """
+        import pytest
+        from garden.beds import Bed
+
+        @pytest.mark.parametrize(("plants", "expected"), [(["leek"], 5), ([], 6), (["stone"], None)])
+        def test_free(plants, expected):
+            try:
+                bed = Bed(2, 3)
+                for plant in plants:
+                    bed.plant(plant)
+                free = bed.free()
+            except ValueError:
+                if expected is None:
+                    return
+                raise
+            assert free == expected
+    """
+    garden = project_of(tmp_path, {**GARDEN, "tests/test_beds.py": free})
+    before = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    shown = Prover(Bubblewrap(), garden, before, failure, LIMITS, templates=True).prove(
+        edited(garden, "+ len(self.rows)", "- len(self.rows)")
+    )
+    assert isinstance(shown, Proof), shown.reason
+    assert (shown.perturbed, shown.unusual) == (0, ())
+
+
+@pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("+ len(self.rows)", "* len(self.rows)", "test_free still fails when run alone"),

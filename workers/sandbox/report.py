@@ -272,6 +272,9 @@ PASSED, FAILED, INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR, NOTHING_COLLECTED = ra
 OWN_ENDINGS = (PASSED, FAILED)
 """Exit codes of a pytest that ran to its end."""
 
+NO_TESTS = "no tests were collected"
+"""The trouble of a run in which nothing fitted what was asked for."""
+
 _ODD_ENDINGS = {
     INTERRUPTED: "pytest was interrupted",
     INTERNAL_ERROR: "pytest met an internal error",
@@ -294,7 +297,7 @@ def problem_of(completed: CompletedRun, decoded: DecodedReport, limits: Limits, 
     if status in OWN_ENDINGS:
         return ""
     if status == NOTHING_COLLECTED:
-        return "no tests were collected"
+        return NO_TESTS
     return _ODD_ENDINGS.get(status, f"pytest ended with exit code {status}") + _tail(completed)
 
 

@@ -297,16 +297,17 @@ def _write(path: Path, text: str) -> None:
 
 
 def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
-    """The test command; where it names no paths itself, pytest is spared collecting files without a wanted test.
+    """The test command; where it names no files itself, pytest is spared collecting those without a wanted test.
 
-    The plugin deselects the rest in any case, so nothing depends on this.
+    The plugin deselects the rest in any case. Single tests that it names give way to the files of those that are wanted.
     """
     words = project.test_command
-    if not tests or not _is_pytest(words) or any(_is_path(project, word) for word in words[1:]):
+    named = [word for word in words[1:] if _is_path(project, word)]
+    if not tests or not _is_pytest(words) or (named and not any("::" in word for word in named)):
         return words
     files = sorted({test.partition("::")[0] for test in tests})
     there = all((project.tree / file).exists() for file in files)
-    return (*words, *map(project.argument, files)) if there else words
+    return (*(word for word in words if word not in named), *map(project.argument, files)) if there else words
 
 
 def _is_pytest(words: Sequence[str]) -> bool:
@@ -329,6 +330,16 @@ def whole_suite(project: Project) -> Project | None:
     if all(any(file.is_relative_to(path) for path in whole) for file in files):
         return None
     return replace(project, test_command=tuple(word for word in words if word not in named))
+
+
+def with_tests(project: Project, tests: Sequence[str]) -> Project:
+    """The project with a command that runs these tests too, where its own names single tests."""
+    words = project.test_command
+    if not _is_pytest(words) or not any("::" in word and _is_path(project, word) for word in words[1:]):
+        return project
+    split = (test.partition("::") for test in tests)
+    more = (f"{project.argument(path)}::{name}" for path, _, name in split)
+    return replace(project, test_command=(*words, *more))
 
 
 def is_test_file(path: str) -> bool:

@@ -34,9 +34,14 @@ class Canaries:
     passing: str
     word: str
 
+    @property
+    def tests(self) -> tuple[str, str]:
+        """The ids of both."""
+        return self.failing, self.passing
+
     def are_right_in(self, report: TestReport) -> bool:
         """Whether a run reports of them what is true."""
-        found = {result.id: result for result in report.results if result.id in (self.failing, self.passing)}
+        found = {result.id: result for result in report.results if result.id in self.tests}
         if len(found) < 2:
             return False
         failing, passing = found[self.failing], found[self.passing]
@@ -45,7 +50,7 @@ class Canaries:
 
     def without(self, report: TestReport) -> TestReport:
         """The report less the canaries."""
-        return replace(report, results=tuple(r for r in report.results if r.id not in (self.failing, self.passing)))
+        return replace(report, results=tuple(r for r in report.results if r.id not in self.tests))
 
 
 def canaries(tree: Path, tests: Iterable[str], rng: random.Random) -> Canaries | None:
@@ -92,6 +97,11 @@ class TwinRun:
             if result.outcome in PASSES or twin.survived in result.message
         )
 
+    def returning(self, report: TestReport) -> bool:
+        """Whether any perturbed twin returned early, where it may assert nothing: candidates are not challenged by that."""
+        seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
+        return any(twin.returned[1] in result.message for twin, results in seen for result in results)
+
     def failed(self, report: TestReport) -> int:
         """How many functions have a perturbed twin in which an assertion failed, as it must."""
         seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
@@ -102,7 +112,8 @@ class TwinRun:
         name = test.partition("[")[0]
         found = [(twin, _results(report, f"{_path(test)}::{twin.right}", test[len(name) :])) for twin in self._of(test)]
         ran = [(twin, results) for twin, results in found if results]
-        return bool(ran) and all(twin.held in each.message for twin, results in ran for each in results)
+        ends = ((twin.held, twin.returned[0], each.message) for twin, results in ran for each in results)
+        return bool(ran) and all(held in message or returned in message for held, returned, message in ends)
 
     def _of(self, test: str) -> list[Twins]:
         name = test.partition("[")[0]

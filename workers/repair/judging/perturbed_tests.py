@@ -52,7 +52,8 @@ class Twins:
     """The twins of one test function, all named as in pytest's ids after the file.
 
     The right twin ends with the word `held` where all its assertions hold. The perturbed one ends with `failed` where one of
-    its assertions fails, as it must, and with `survived` where all hold.
+    its assertions fails, as it must, and with `survived` where all hold. At a return before its end, where it may have come
+    to no assertion, each ends with its own of the words `returned`.
     """
 
     function: str
@@ -61,6 +62,7 @@ class Twins:
     held: str
     failed: str
     survived: str
+    returned: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +115,16 @@ def _replaced(
     """Put twins in a function's place, with helpers of their own; None where it expects nothing that can be changed."""
     right, other = copy.deepcopy(node), copy.deepcopy(node)
     right.name, other.name = f"test_{random_word(rng)}", f"test_{random_word(rng)}"
-    words = [random_word(rng) for _ in range(4)]
+    words = [random_word(rng) for _ in range(6)]
     used = {each.func.id for each in ast.walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
     copied: list[ast.stmt] = []
     changes = 0
-    for twin, failed, held in ((right, words[0], words[1]), (other, words[2], words[3])):
+    for twin, (failed, held, returned) in ((right, words[:3]), (other, words[3:])):
         for helper in (copy.deepcopy(helpers[each]) for each in sorted(used & helpers.keys())):
             _rename(twin, helper, f"_{random_word(rng)}")
             copied.append(helper)
-            changes += _Twin(helper, rng, failed=failed, held="", perturb=twin is other).apply()
-        changes += _Twin(twin, rng, failed=failed, held=held, perturb=twin is other).apply()
+            changes += _Twin(helper, rng, failed=failed, held="", returned="", perturb=twin is other).apply()
+        changes += _Twin(twin, rng, failed=failed, held=held, returned=returned, perturb=twin is other).apply()
     if not changes:
         return None
     module += rng.sample(copied, len(copied))
@@ -134,8 +136,9 @@ def _replaced(
         right=f"{above}{right.name}",
         perturbed=f"{above}{other.name}",
         held=words[1],
-        failed=words[2],
-        survived=words[3],
+        failed=words[3],
+        survived=words[4],
+        returned=(words[2], words[5]),
     )
 
 
@@ -190,11 +193,14 @@ class _Twin(ast.NodeTransformer):
     A helper of a test has no word for success: it returns.
     """
 
-    def __init__(self, function: FunctionNode, rng: random.Random, *, failed: str, held: str, perturb: bool) -> None:
+    def __init__(
+        self, function: FunctionNode, rng: random.Random, *, failed: str, held: str, returned: str, perturb: bool
+    ) -> None:
         self._function = function
         self._rng = rng
         self._failed = failed
         self._held = held
+        self._returned = returned
         self._perturb = perturb
         self._expected = _compared_once(function)
         self._changed: set[str] = set()
@@ -219,8 +225,8 @@ class _Twin(ast.NodeTransformer):
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
-        """End the test with its word."""
-        return _error(self._held) if self._held else node
+        """End the test with the word for that."""
+        return _error(self._returned) if self._returned else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         """Change a literal that is only there to be compared."""

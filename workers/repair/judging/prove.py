@@ -26,8 +26,8 @@ from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.launching import installed_modules
-from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, run_plainly, run_tests, whole_suite
+from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project, run_plainly, run_tests, whole_suite, with_tests
 
 PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
 """What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""
@@ -213,13 +213,14 @@ class Prover:
                 return Unproven(reason=f"{named(missing)} still fails when run alone")
         if passing := twins.surviving(report):
             return Unproven(reason=f"{named(passing)} also passes where it expects something else")
-        return 0 if missing else twins.failed(report)
+        return 0 if missing or twins.returning(report) else twins.failed(report)
 
     def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
         """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""
         added = self._canaries()
         short = self.allowance.limits().wall_seconds < TIMES_SUITE * seconds_of(self._suite.first)
-        report = self._bounded((), {**overlay, **({added.path: added.text.encode()} if added else {})})
+        project = with_tests(self._project, added.tests) if added else None
+        report = self._bounded((), {**overlay, **({added.path: added.text.encode()} if added else {})}, project)
         after = added.without(report) if added else report
         cut = short and bool(report.trouble)
         objection = (self._suite.objection_to_part if cut else self._suite.objection_to)(after, self.failing)
@@ -230,12 +231,13 @@ class Prover:
 
     @cached_property
     def _reports_canaries(self) -> bool:
-        """Whether the project reports canaries rightly without the patch: its own plug-ins may leave out such tests."""
+        """Whether the project reports canaries rightly without the patch: its plug-ins or its command may leave out such tests."""
         added = self._canaries()
         if added is None:
             return False
-        report = self.run([added.failing, added.passing], {added.path: added.text.encode()})
-        return added.are_right_in(report) or bool(report.trouble)
+        project = with_tests(self._project, added.tests)
+        report = self._bounded(added.tests, {added.path: added.text.encode()}, project)
+        return added.are_right_in(report) or report.trouble not in ("", NO_TESTS)
 
     def _canaries(self) -> Canaries | None:
         passing = (result.id for result in self._suite.first.passing())

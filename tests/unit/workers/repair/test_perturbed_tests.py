@@ -179,6 +179,7 @@ def ends(made: TwinTests, seen: dict[str, str]) -> dict[str, tuple[str, str]]:
     found = {}
     for twin in made.twins:
         words = {twin.held: "held", twin.failed: "failed", twin.survived: "survived"}
+        words |= dict.fromkeys(twin.returned, "returned")
         right, perturbed = (
             {
                 words.get(text.removeprefix("AssertionError: "), text)
@@ -198,7 +199,7 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     seen = ends(made, run_of(made.text, CODE, tmp_path))
     assert len(seen) == 22
     assert "test_without_assertion" not in seen
-    assert seen.pop("test_that_returns") == ("held", "survived")
+    assert seen.pop("test_that_returns") == ("returned", "returned")
     assert seen.pop("Shared::test_shared") == ("", "")  # which pytest takes for no test
     assert set(seen.values()) == {("held", "failed")}
 

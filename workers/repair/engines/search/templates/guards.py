@@ -184,8 +184,10 @@ def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator
     if '"""' in text or "'''" in text:
         return  # more indentation would change the string
     body = [site.step + line for line in site.text_lines()]
+    asked = {site.code(each.test) for each in site.ancestors(node) if isinstance(each, (cst.If, cst.While))}
     for condition, weight in predicates(site, near=text):
-        yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
+        if not {condition, condition.removeprefix("not ")} & asked:  # its answer is known there
+            yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
 
 @template(cst.CSTNode, strategy="guards", prior=0.3, families=_LOGIC)
