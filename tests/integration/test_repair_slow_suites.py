@@ -190,6 +190,24 @@ def test_a_proof_runs_the_tests_that_the_command_leaves_out(tmp_path: Path) -> N
     assert wrong.reason == "test_b.py::test_half passed before and no longer does"
 
 
+def test_a_patch_that_leaves_others_failing_where_it_is_fits_the_known_ones_alone(tmp_path: Path) -> None:
+    """They run its lines and few that pass do: it is refused. What fails elsewhere, or like others that pass, does not count."""
+    source = "def double(number):\n    return number + number + 1\n\n\ndef half(number):\n    return number // 2\n"
+    others = "from sums import double, half\n\n\ndef test_three():\n    assert double(3) == 6\n\n\ndef test_far():\n    assert half(4) == 3\n"
+    files = {"sums.py": source, "test_a.py": FAILING, "test_b.py": others}
+    fitting = source.replace("number + number + 1", "4 if number == 2 else number + number + 1")
+    for command in ("python -m pytest test_a.py", None):
+        project = project_of(tmp_path, files, command)
+        before = reproduce(Bubblewrap(), project, limits=LIMITS, named=["test_a.py::test_double"])
+        failure = failure_of(before.failing_report)
+        assert failure is not None
+        prover = Prover(Bubblewrap(), project, before, failure, LIMITS, templates=True)
+        refused = prover.prove({"sums.py": fitting.encode()})
+        assert isinstance(refused, Unproven)
+        assert refused.reason == "test_b.py::test_three fails where it is, too, and still does with it"
+        assert isinstance(prover.prove({"sums.py": source.replace(" + 1", "").encode()}), Proof)
+
+
 def test_proofs_end_with_the_budget(tmp_path: Path) -> None:
     """When it is used up, that is the reason."""
     refused = proven(project_of(tmp_path, PART), RIGHT, seconds=0.0)

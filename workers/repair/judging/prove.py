@@ -16,18 +16,20 @@ from functools import cached_property
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.project import module_name
-from workers.repair.first_run import SLOW_TEST_SECONDS
+from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
+from workers.repair.judging.left_failing import failing_in_both, left_failing
 from workers.repair.judging.outcomes import named, passes, still_failing
 from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
+from workers.repair.out_of_reach import out_of_reach
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, run_plainly, run_tests, whole_suite, with_tests
+from workers.sandbox.run_tests import Project, TestRun, run_plainly, run_tests, whole_suite, with_tests
 
 PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
 """What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""
@@ -39,6 +41,9 @@ TIME_IS_UP = "the time was used up before it could be proven"
 
 SECRET = random.SystemRandom()
 """Where the values come from that no process inside can guess."""
+
+LEFT_SECONDS = 20.0
+"""For a trace of tests that fail with a patch as they do without."""
 
 MOST_ALONE, MOST_PLAIN = 100, 50
 """Failing tests that are run alone, with their twins, and without pytest too."""
@@ -172,6 +177,11 @@ class Prover:
         rest = self._rest_with(overlay)
         if isinstance(rest, Unproven):
             return rest
+        left = self._left_failing(overlay, self._suite, runs[-1].report, self._project)
+        if left is None and rest is not None and self._all is not None:
+            left = self._left_failing(overlay, self._rest, rest, self._all)
+        if left is not None:
+            return left
         proof = self._proof(overlay, runs, perturbed, self._plainly(overlay, runs[-1].report))
         return proof if rest is None else replace(proof, rest=rest.count(), unrun=proof.unrun or rest.trouble)
 
@@ -186,6 +196,23 @@ class Prover:
             return self._rest.first
         after = self._bounded((), overlay, self._all)
         return self._rest.objection_to(after, ()) or after
+
+    def _left_failing(
+        self, overlay: Mapping[str, bytes], suite: UnpatchedSuite, after: TestReport, project: Project
+    ) -> Unproven | None:
+        """Whether other tests fail where the patch is, and still do with it: then it fits the known ones alone."""
+
+        def trace(tests: Sequence[str]) -> TestRun:
+            self.runs += 1
+            limits = self.allowance.limits(LEFT_SECONDS)
+            return run_tests(
+                self._sandbox, project, tests=tests, limits=limits, trace=True, test_seconds=TRACED_TEST_SECONDS
+            )
+
+        before, seen = suite.first, self._reproduction
+        known = {*self.failing, *seen.set_aside, *seen.flaky, *out_of_reach(before, project)}
+        passing = [result.id for result in before.passing()]
+        return left_failing(failing_in_both(before, after, known), passing, overlay, project.tree, trace)
 
     def _refusal(self, path: str) -> str:
         """Why a patch may not touch a file; empty when it may. Files that define tests or plug-ins decide what passes."""
