@@ -225,3 +225,41 @@ def test_an_error_that_passed_a_try_leads_to_its_except_line() -> None:
     assert 10 not in scores
     listed = suspects(failure(*frames, error="KeyError"), {}, [], sources={"it.py": text})
     assert {each.line: each.score for each in listed}[4] < 1
+
+
+def test_what_decides_about_a_line_is_suspected_with_it() -> None:
+    """The condition around a line that failing tests alone run, and what binds the names that it reads."""
+    source = dedent(
+        """\
+        def check(given, wanted):
+            lacking = set(given) - set(wanted)
+            other = len(given)
+            if lacking:
+                raise KeyError(lacking)
+            return other
+        """
+    )
+    coverage = {"tests/test_shop.py::test_price": run(2, 3, 4, 5), "ok": run(2, 3, 4, 6)}
+    found = suspects(failure(frame(5)), coverage, ["ok"], sources={**FILES, "shop.py": source})
+    scores = {suspect.line: suspect.score for suspect in found}
+    assert scores[5] > scores[4] > scores[2] > scores[3]
+
+
+def test_a_branch_that_was_not_asked_for_is_suspected() -> None:
+    """`elif` in the place of `if`: where the branch before it runs, its own condition does not."""
+    source = dedent(
+        """\
+        def merge(first, second):
+            found = {}
+            if first:
+                found |= first
+            elif second:
+                found |= second
+            return found
+        """
+    )
+    coverage = {"tests/test_shop.py::test_price": run(2, 3, 4, 7), "ok": run(2, 3, 5, 6, 7)}
+    found = suspects(failure(), coverage, ["ok"], sources={**FILES, "shop.py": source})
+    scores = {suspect.line: suspect.score for suspect in found}
+    assert scores[4] > scores[5] > scores[2]
+    assert 6 not in scores

@@ -102,6 +102,10 @@ SAME_FUNCTION = 0.3
 HEADER, DEFINITION = 0.6, 0.45
 """What a function's header, and a constant's definition, are worth beside the lines that use them."""
 
+DECIDES, BINDS = 0.8, 0.65
+"""What the condition around a line is worth beside it, and what binds a name that the condition reads: a line that failing
+tests alone run is seldom at fault itself."""
+
 CONSTRUCTOR = 0.9
 """What the header of `__init__` is worth when its class lacks an attribute: something else raised, but it forgot."""
 
@@ -142,6 +146,7 @@ def suspects(
     _raise(scores, _asked_for(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
     _raise(scores, _catching(failure, outlines))
+    _raise(scores, _deciding(scores, outlines))
     _raise(scores, _outside(scores, outlines))
     if failure.family is Family.ASSERTION:
         scores = _lowered(scores, used, sources, outlines)
@@ -274,6 +279,48 @@ def _catching(failure: Failure, outlines: Outlines) -> Lines:
                 _raise(found, {(frame.path, handler.lineno): worth})
                 worth *= OUTWARD
     return found
+
+
+def _deciding(scores: Lines, outlines: Outlines) -> Lines:
+    """The lines that decide whether a suspected one runs: one step of a backward slice (Weiser 1981)."""
+    within: dict[tuple[str, FunctionNode], dict[int, float]] = {}
+    for (path, line), score in scores.items():
+        for function in outlines[path].functions_at(line)[:1]:
+            within.setdefault((path, function), {})[line] = score
+    found: Lines = {}
+    for (path, function), lines in within.items():
+        nodes = list(own_nodes(function))
+        conditions = [node for node in nodes if isinstance(node, ast.If | ast.While)]
+        innermost: dict[ast.If | ast.While, float] = {}
+        for line, score in lines.items():
+            around = [condition for condition in conditions if _is_within(condition, line)]
+            _raise(innermost, dict.fromkeys(around[-1:], score))
+        for condition, score in innermost.items():
+            read = _words(ast.walk(condition.test))
+            earlier = (n for n in nodes if isinstance(n, _BINDING) and n.lineno < condition.lineno and _bound(n) & read)
+            _raise(found, {(path, node.lineno): BINDS * score for node in earlier})
+            _raise(found, {(path, node.lineno): DECIDES * score for node in (condition, *_branches(condition))})
+    return found
+
+
+_BINDING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)
+
+
+def _branches(condition: ast.If | ast.While) -> Iterator[ast.If]:
+    """The `elif`s after it, whose conditions do not run where it holds."""
+    while isinstance(condition, ast.If) and len(condition.orelse) == 1 and isinstance(condition.orelse[0], ast.If):
+        condition = condition.orelse[0]
+        yield condition
+
+
+def _is_within(condition: ast.If | ast.While, line: int) -> bool:
+    """Whether a line is one of those that run only as the condition has it."""
+    return condition.body[0].lineno <= line <= last_line(condition)
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a statement gives a value."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _classes(outlines: Outlines, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
