@@ -116,9 +116,14 @@ TICKETS = {
 def fare(age, distance):
     """In cents: 20 a kilometre, half for children and from 65 on."""
     full = 20 * distance
-    if age < 14 or age > 65:
+    if age < 14 or is_old(age):
         return full // 2
     return full
+
+
+def is_old(age):
+    """From 65 on."""
+    return age > 65
 
 
 def group_fare(ages, distance):
