@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import time
 import uuid
@@ -108,6 +109,7 @@ def main() -> None:
         searched = repaired.seconds - repaired.proof_seconds
         ended = f"{repaired.status} in {searched:.1f} s of {given.budget:.0f} s, and {repaired.proof_seconds:.1f} s for proofs"
         rows.append((f"failing tests known from {way}", f"first candidate after {seconds:.1f} s; {ended}"))
+        print(": ".join(rows[-1]), file=sys.stderr, flush=True)
     show(f"a suite of {given.files * A_FILE * SECONDS:.0f} s", rows)
 
 
