@@ -205,7 +205,8 @@ def test_a_patch_that_leaves_others_failing_where_it_is_fits_the_known_ones_alon
         refused = prover.prove({"sums.py": fitting.encode()})
         assert isinstance(refused, Unproven)
         assert refused.reason == "test_b.py::test_three fails where it is, too, and still does with it"
-        assert isinstance(prover.prove({"sums.py": source.replace(" + 1", "").encode()}), Proof)
+        added = {"extra.py": b"TWO = 2\n"}
+        assert isinstance(prover.prove({"sums.py": source.replace(" + 1", "").encode(), **added}), Proof)
 
 
 def test_proofs_end_with_the_budget(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -63,19 +63,22 @@ def first_run(
     those that failed last, those that name a changed module, the suite.
     """
     tried: set[str] = set()
-    for tests, wall in (
-        (named, math.inf),
-        (sorted(project.named_tests()), math.inf),
-        ([path for path in changed if is_test_file(path)], math.inf),
-        (last_failed(project.tree), math.inf),
-        (related_tests(project, changed, changed), RELATED_FIRST_SECONDS),
-    ):
+    for tests, wall in _likely(project, named, changed):
         known = [test for test in tests if test not in tried and (project.tree / _file(test)).is_file()][:MOST_NAMED]
         found = _named(sandbox, project, known, allowance, wall) if known else None
         if found is not None and found.failing():
             return found
         tried.update(known)
     return _suite(sandbox, project, allowance)
+
+
+def _likely(project: Project, named: Sequence[str], changed: Collection[str]) -> Iterator[tuple[Iterable[str], float]]:
+    """Tests that may fail, the likeliest first, and for how many seconds they run at most."""
+    yield named, math.inf
+    yield sorted(project.named_tests()), math.inf
+    yield [path for path in changed if is_test_file(path)], math.inf
+    yield last_failed(project.tree), math.inf
+    yield related_tests(project, changed, changed), RELATED_FIRST_SECONDS
 
 
 def last_failed(tree: Path) -> tuple[str, ...]:
@@ -162,6 +165,8 @@ def _with_related(sandbox: Sandbox, project: Project, first: FirstRun, limits: L
 def related_tests(project: Project, sources: Collection[str], known: Collection[str]) -> tuple[str, ...]:
     """Files of tests, beside those `known`, that name a module of `sources`; first what names such as few others name."""
     stems = {PurePosixPath(path).stem for path in sources if not is_test_file(path)} - {"__init__"}
+    if not stems:
+        return ()
     naming: dict[str, set[str]] = {}
     for file in python_files(project.tree):
         path = file.relative_to(project.tree).as_posix()

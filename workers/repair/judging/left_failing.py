@@ -54,8 +54,9 @@ def failing_in_both(before: TestReport, after: TestReport, known: Collection[str
 
 
 def _changed(file: Path, text: bytes) -> frozenset[int]:
-    """The lines of a file that give way to others, and those around what is added."""
-    old, new = (content.decode(errors="replace").splitlines() for content in (file.read_bytes(), text))
+    """The lines of a file that give way to others, and those around what is added; a new file has none."""
+    before = file.read_bytes() if file.is_file() else b""
+    old, new = (content.decode(errors="replace").splitlines() for content in (before, text))
     found: set[int] = set()
     for kind, start, end, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":

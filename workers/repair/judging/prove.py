@@ -152,7 +152,8 @@ class Prover:
         """Run twins of the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
 
         Where the test command names a part of the tests, the others run too, as far as the allowance goes. Tests that failed
-        before and still fail do not count against the patch; they are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
+        before and still fail are in `failed_before` and not in `passed_after`; they count against the patch only where they
+        fail at its lines. `seed` decides in what order the failing tests are asked for.
         """
         with self.allowance.used():
             return self._prove(overlay, seed)
@@ -200,7 +201,12 @@ class Prover:
     def _left_failing(
         self, overlay: Mapping[str, bytes], suite: UnpatchedSuite, after: TestReport, project: Project
     ) -> Unproven | None:
-        """Whether other tests fail where the patch is, and still do with it: then it fits the known ones alone."""
+        """Whether other tests fail where the patch is, and still do with it: then it fits the known ones alone.
+
+        A run that was cut short does not tell.
+        """
+        if after.trouble:
+            return None
 
         def trace(tests: Sequence[str]) -> TestRun:
             self.runs += 1

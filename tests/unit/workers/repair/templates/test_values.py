@@ -195,44 +195,6 @@ CASES = [
         {},
     ),
     (
-        "swapped_key",
-        """
-        def f(a, b):
-            a[b] = b.upper()
-            return a
-        """,
-        """
-        def f(a, b):
-            a[b.upper()] = b
-            return a
-        """,
-        {},
-    ),
-    (
-        "single_end",
-        """
-        def f(a, b):
-            return b if a else a.lstrip("/").lower()
-        """,
-        """
-        def f(a, b):
-            return b if a else ("/" + a.lstrip("/")).lower()
-        """,
-        {},
-    ),
-    (
-        "single_end",
-        """
-        def f(a):
-            return a.rstrip("/")
-        """,
-        """
-        def f(a):
-            return a.rstrip("/") + "/"
-        """,
-        {},
-    ),
-    (
         "regex_detail",
         r"""
         import re

@@ -1,0 +1,62 @@
+"""A source's functions and statements by their lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cached_property
+
+from workers.repair.engines.search.scope import FunctionNode, parsed
+
+
+class Outline:
+    """One source's syntax tree, read when first asked for; what does not parse has nothing in it."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node, parents before their children."""
+        tree = parsed(self.source)
+        return list(ast.walk(tree)) if tree else []
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements at the top level."""
+        return self.nodes[0].body if self.nodes and isinstance(self.nodes[0], ast.Module) else []
+
+    @cached_property
+    def functions(self) -> list[FunctionNode]:
+        """Every function, however deep."""
+        return [node for node in self.nodes if isinstance(node, FunctionNode)]
+
+    def functions_at(self, line: int) -> list[FunctionNode]:
+        """The functions whose bodies are around a line, innermost first."""
+        around = [f for f in self.functions if f.body[0].lineno <= line <= last_line(f)]
+        return sorted(around, key=lambda f: -f.lineno)
+
+    @cached_property
+    def statements(self) -> dict[int, range]:
+        """The lines of the innermost statement around each line; of a compound one, its header's."""
+        lines: dict[int, range] = {}
+        for node in self.nodes:
+            if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+                body = getattr(node, "body", None)
+                header = max(node.lineno, min(body[0].lineno - 1, last_line(node))) if body else last_line(node)
+                # Parents come before their children here, so the innermost statement has the last word.
+                lines.update(dict.fromkeys(range(node.lineno, header + 1), range(node.lineno, header + 1)))
+        return lines
+
+
+def body_lines(function: FunctionNode) -> range:
+    """The lines of a function's body."""
+    return range(max(function.lineno + 1, function.body[0].lineno), last_line(function) + 1)
+
+
+def last_line(node: ast.stmt | ast.ExceptHandler) -> int:
+    return node.end_lineno or node.lineno
+
+
+Outlines = Mapping[str, Outline]
+"""Sources by path."""
