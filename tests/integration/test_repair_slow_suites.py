@@ -12,13 +12,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.repair.attempt import remembering
-from memory.model import Proof, Task, TaskKind
+from memory.model import AttemptOutcome, Proof, Task, TaskKind
 from memory.retrieval.embeddings import HashedWords
+from workers.diffs import apply_unified
 from workers.errors import CannotRun
 from workers.ports import CompletedRun, Limits, Workload
 from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate, shape_of
+from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
+from workers.repair.judging.proofs import PROOFS
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import ScreeningTests, reproduce
@@ -207,6 +210,24 @@ def test_a_patch_that_leaves_others_failing_where_it_is_fits_the_known_ones_alon
         assert refused.reason == "test_b.py::test_three fails where it is, too, and still does with it"
         added = {"extra.py": b"TWO = 2\n"}
         assert isinstance(prover.prove({"sums.py": source.replace(" + 1", "").encode(), **added}), Proof)
+
+
+def test_tests_that_the_command_leaves_out_judge_what_follows(tmp_path: Path) -> None:
+    """Once a proof found them failing, whether or not they failed before, what fails them costs no proof any more."""
+    others = "from sums import double\n\n\ndef test_three():\n    assert double(3) == {}\n"
+    for expected in (6, 7):
+        files = {"test_a.py": FAILING, "test_b.py": others.format(expected)}
+        project = project_of(tmp_path, files, "python -m pytest test_a.py")
+        before = reproduce(Bubblewrap(), project, limits=LIMITS)
+        failure = failure_of(before.failing_report)
+        assert failure is not None
+        wrong = [SOURCE.replace("number + number + 1", f"{number + 4} - {number}") for number in range(PROOFS + 1)]
+        right = RIGHT if expected == 6 else SOURCE.replace("+ 1", "+ number % 2")
+        candidates = [candidate("sums.py", source) for source in (*wrong, right)]
+        with SearchSession(Bubblewrap(), project, before, failure, print, limits=LIMITS) as bench:
+            result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 60)
+        assert result.outcome is AttemptOutcome.PROVEN
+        assert right == apply_unified(SOURCE, result.patch)
 
 
 def test_proofs_end_with_the_budget(tmp_path: Path) -> None:

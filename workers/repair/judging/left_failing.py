@@ -27,30 +27,31 @@ Trace = Callable[[Sequence[str]], TestRun]
 
 
 def left_failing(
-    left: Sequence[str], passing: Sequence[str], patch: Mapping[str, bytes], tree: Path, trace: Trace
+    left: Mapping[str, float], passing: Sequence[str], patch: Mapping[str, bytes], tree: Path, trace: Trace
 ) -> Unproven | None:
     """The objection that tests in `left`, which fail without the patch and with it, fail where the patch is; None otherwise.
 
-    `passing` are those that pass without it.
+    `left` says how many seconds each needs; `passing` are those that pass without it.
     """
     if not left:
         return None
     changed = {path: _changed(tree / path, text) for path, text in patch.items()}
-    failing, sound = _sample(left, FAILING_SAMPLE), _sample(passing, PASSING_SAMPLE)
+    failing, sound = _sample([*left], FAILING_SAMPLE), _sample(passing, PASSING_SAMPLE)
     lines = trace([*failing, *sound]).lines
     of_failing, of_sound = (_running(tests, lines, changed) for tests in (failing, sound))
     failed = len(left) * len(of_failing) / len(failing)
     passed = len(passing) * len(of_sound) / max(len(sound), 1)
     if not of_failing or failed < SHARE * (failed + passed):
         return None
-    return Unproven(reason=f"{named(of_failing)} fails where it is, too, and still does with it")
+    reason = f"{named(of_failing)} fails where it is, too, and still does with it"
+    return Unproven(reason=reason, broken={test: left[test] for test in of_failing})
 
 
-def failing_in_both(before: TestReport, after: TestReport, known: Collection[str]) -> tuple[str, ...]:
-    """The tests, beside those `known`, that fail before and after."""
+def failing_in_both(before: TestReport, after: TestReport, known: Collection[str]) -> dict[str, float]:
+    """The tests, beside those `known`, that fail before and after, with the seconds of each before."""
     still = {result.id for result in after.failing()}
-    ids = (result.id for result in before.failing() if result.id in still and "::" in result.id)
-    return tuple(test for test in ids if not {test, function_of(test)} & {*known})
+    both = (result for result in before.failing() if result.id in still and "::" in result.id)
+    return {result.id: result.seconds for result in both if not {result.id, function_of(result.id)} & {*known}}
 
 
 def _changed(file: Path, text: bytes) -> frozenset[int]:

@@ -14,8 +14,8 @@ from workers.repair.judging.suite_runs import Unproven
 PROOFS = 4
 """So many candidates of one attempt are put to the proof."""
 
-Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
-"""Which candidates pass the given tests too."""
+Passing = Callable[[Sequence[Candidate], Mapping[str, float]], frozenset[Candidate]]
+"""Which candidates pass the given tests too, each of which needs so many seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Proofs:
         """Whether there is no point in looking for more candidates."""
         return self.best is not None or self.made >= PROOFS
 
-    def _unbroken(self, field: Field, unproven: Candidate, tests: Sequence[str]) -> Field | None:
+    def _unbroken(self, field: Field, unproven: Candidate, tests: Mapping[str, float]) -> Field | None:
         """A field without one, and without those that break the same tests; None when nothing is left."""
         others = [edit.candidate for edit in field.edits if edit.candidate is not unproven]
         kept = self._passing(others, tests) if tests else frozenset(others)

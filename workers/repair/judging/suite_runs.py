@@ -7,8 +7,8 @@ no work of the patch. Tests whose ids differ from run to run are counted by func
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from workers.repair.first_run import function_of, without
@@ -21,10 +21,10 @@ FEW = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unproven:
-    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do."""
+    """Why a patch is not proven, in words for the user. `broken` are tests that fail for it, with the seconds they need without."""
 
     reason: str
-    broken: tuple[str, ...] = ()
+    broken: Mapping[str, float] = field(default_factory=dict)
 
 
 def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str]) -> Unproven | None:
@@ -37,11 +37,16 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
     if missing := still_failing(failing, after):
         return Unproven(reason=f"{named(missing)} still fails in the whole suite")
     ran = {result.id for result in after.results}
-    if broken := tuple(test for test in before.lost(after) if test in ran or not after.trouble):
-        return Unproven(reason=f"{named(broken)} passed before and no longer does", broken=broken)
+    if broken := [test for test in before.lost(after) if test in ran or not after.trouble]:
+        return Unproven(reason=f"{named(broken)} passed before and no longer does", broken=seconds_in(before, broken))
     if len(after.results) < len(before.results) and not after.trouble:
         return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
     return None
+
+
+def seconds_in(report: TestReport, tests: Collection[str]) -> dict[str, float]:
+    """How long each of these tests needs, in seconds."""
+    return {result.id: result.seconds for result in report.results if result.id in tests}
 
 
 class UnpatchedSuite:
@@ -66,7 +71,7 @@ class UnpatchedSuite:
 
     def _stands(self, objection: Unproven) -> bool:
         """Whether what is broken passes once more without the patch: then the whole suite need not run for a second opinion."""
-        few = objection.broken[:FEW]
+        few = [*objection.broken][:FEW]
         return bool(few) and not still_failing(few, self._run(few))
 
     def objection_to_part(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
@@ -90,7 +95,8 @@ class UnpatchedSuite:
         unsteady = [test for test in before.lost(again) if test in ran or not again.trouble]
         steady = without(before, unsteady)
         wanted = dict.fromkeys(function_of(test) if function_of(test) in moved else test for test in failing)
-        return objection_to(now, before=steady, failing=[*wanted])
+        last = objection_to(now, before=steady, failing=[*wanted])
+        return last and replace(last, broken={test: last.broken[test] for test in last.broken if test in one})
 
 
 def _counted(report: TestReport, functions: Collection[str]) -> TestReport:

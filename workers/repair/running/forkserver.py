@@ -148,9 +148,20 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
 def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
     """What pytest is to be called with to collect `tests`; None when the test command is not plainly pytest."""
     words = _after_pytest(project)
-    if words is None or any(not word.startswith("-") and project.starts_with(word).exists() for word in words):
-        return words
-    return (*words, *dict.fromkeys(project.argument(test.partition("::")[0]) for test in tests))
+    if words is None:
+        return None
+    named = [word for word in words if not word.startswith("-") and project.starts_with(word).exists()]
+    if not named:
+        return (*words, *dict.fromkeys(project.argument(test.partition("::")[0]) for test in tests))
+    split = [test.partition("::") for test in tests]
+    ids = [project.argument(path) + separator + name for path, separator, name in split]
+    return (*words, *(test for test in ids if not any(_includes(word, test) for word in named)))
+
+
+def _includes(word: str, test: str) -> bool:
+    """Whether a directory, a file, a class or a test that the command names includes a test."""
+    whole = os.path.normpath(word)
+    return whole == "." or test == whole or test.startswith((f"{whole}/", f"{whole}::", f"{whole}["))
 
 
 def _after_pytest(project: Project) -> tuple[str, ...] | None:

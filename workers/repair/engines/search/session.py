@@ -163,12 +163,11 @@ class SearchSession:
         outcome = outcome_of(proofs, spent=clock.rang)
         return self._result(tally, proofs, tuple(strategies), outcome, self.screened[before:])
 
-    def _passing(self, candidates: Sequence[Candidate], tests: Sequence[str]) -> frozenset[Candidate]:
+    def _passing(self, candidates: Sequence[Candidate], tests: Mapping[str, float]) -> frozenset[Candidate]:
         """Those that pass these tests as well, of which the quickest screen everything from now on."""
         assert self._pool is not None, "a session is used within its context"
-        new = set(tests) - self._demanded
-        found = sorted((r for r in self._reproduction.report.results if r.id in new), key=lambda result: result.seconds)
-        seconds = {result.id: result.seconds for result in found[:MOST_DEMANDED]}
+        new = sorted(tests.keys() - self._demanded, key=lambda test: tests[test])
+        seconds = {test: tests[test] for test in new[:MOST_DEMANDED]}
         if seconds:  # else a fork passes what fails afresh, and running it again shows nothing new
             self._demanded |= seconds.keys()
             self._pool.demand(seconds)
