@@ -552,16 +552,18 @@ def test_a_project_that_spreads_its_tests_over_processes_is_screened_in_one(
     assert (screen.note, screen.swapped) == ("", 1)
 
 
-def test_what_the_projects_own_pytest_plugin_loads_is_tried_in_a_process_of_its_own(
+def test_what_the_projects_own_pytest_plugin_loads_is_swapped_or_tried_in_a_process_of_its_own(
     tmp_path: Path, selection: ScreeningTests
 ) -> None:
-    """What pytest imports before the tests cannot be exchanged by a fork, so it is not; other modules are."""
+    """What pytest imports before the tests cannot be imported anew in a fork. Functions that did not run yet are swapped."""
     files = {**LEDGER, "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ledger.rules"\n'}
     project = discover(written(tmp_path, files), python=None, test_command=None)
     good = edit(project.tree, MONEY, "self.amount - other", "self.amount + other")
-    verdicts, screen = screened(project, selection, [good])
-    assert verdicts[0].plausible
-    assert (screen.note, screen.swapped) == ("", 0)
+    at_import = edit(project.tree, MONEY, "self.amount - other", "self.amount + other")
+    at_import = replace(at_import, source=at_import.source + "\nADDED = 1\n")
+    verdicts, screen = screened(project, selection, [good, at_import])
+    assert [verdict.plausible for verdict in verdicts] == [True, True]
+    assert (screen.note, screen.swapped) == ("", 1)
 
 
 def test_tests_that_could_not_be_collected_are_judged_as_well(tmp_path: Path) -> None:

@@ -195,8 +195,14 @@ class Prover:
             return replace(none, trouble=TIME_IS_UP)
         if not self._rest.first.results:
             return self._rest.first
+        short = self._is_short_for(self._rest)
         after = self._bounded((), overlay, self._all)
-        return self._rest.objection_to(after, ()) or after
+        objection = self._rest.objection_to_part if short and after.trouble else self._rest.objection_to
+        return objection(after, ()) or after
+
+    def _is_short_for(self, suite: UnpatchedSuite) -> bool:
+        """Whether time may cut a run of this suite short, whatever the patch does."""
+        return self.allowance.limits().wall_seconds < TIMES_SUITE * seconds_of(suite.first)
 
     def _left_failing(
         self, overlay: Mapping[str, bytes], suite: UnpatchedSuite, after: TestReport, project: Project
@@ -251,7 +257,7 @@ class Prover:
     def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
         """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""
         added = self._canaries()
-        short = self.allowance.limits().wall_seconds < TIMES_SUITE * seconds_of(self._suite.first)
+        short = self._is_short_for(self._suite)
         project = with_tests(self._project, added.tests) if added else None
         report = self._bounded((), {**overlay, **({added.path: added.text.encode()} if added else {})}, project)
         after = added.without(report) if added else report

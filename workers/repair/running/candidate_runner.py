@@ -189,7 +189,7 @@ class CandidateRunner:
         """Try one candidate with the time of its level."""
         if time.monotonic() > self.deadline:
             return Screened(verdict=implausible(step.candidate, TIMEOUT, TOO_LONG), ran=False, late=True)
-        if self._server is None or self._baseline is None or self._is_early(step):
+        if self._server is None or self._baseline is None:
             return Screened(verdict=self._screen_apart(step.candidate))
         try:
             answer = self._server.ask(self._request(step, self._baseline))
@@ -198,6 +198,8 @@ class CandidateRunner:
             return Screened(
                 verdict=implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
             )
+        if answer.how == "early":
+            return Screened(verdict=self._screen_apart(step.candidate))
         verdict = verdict_of(step.candidate, answer)
         return Screened(
             verdict=verdict, slow=answer.ended == "cpu", ran=answer.how != "compile", swapped=answer.how == "swap"
@@ -214,7 +216,7 @@ class CandidateRunner:
         """Try candidates in turn, those that are plainly wrong together: all edits of one file, on the first level."""
         left = tuple(steps)
         while left:
-            several = len(left) > 1 and self.takes_several and not self._is_early(left[0])
+            several = len(left) > 1 and self.takes_several
             together = self._screen_together(left) if several else ()
             for step, screened in zip(left, together, strict=False):
                 yield screened or self.screen(step)
@@ -222,10 +224,6 @@ class CandidateRunner:
             if left and not together:
                 yield self.screen(left[0])
                 left = left[1:]
-
-    def _is_early(self, step: ScheduledCandidate) -> bool:
-        """Whether the edited file was loaded before anything could be forked: such an edit is tried in a process of its own."""
-        return self._server is not None and step.candidate.path in self._server.early
 
     def _screen_together(self, steps: Sequence[ScheduledCandidate]) -> tuple[Screened | None, ...]:
         """What is known of the first few once they were tried in one fork, None for those that have to be tried apart."""
@@ -249,7 +247,7 @@ class CandidateRunner:
 
     def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves on calls like those of its tests; None where that cannot be observed."""
-        if self._server is None or self._baseline is None or candidate.path in self._server.early:
+        if self._server is None or self._baseline is None:
             return None
         request = self._request(ScheduledCandidate(candidate=candidate, level=len(CAPS) - 1), self._baseline)
         failing, covering = _quick(request, self._baseline)

@@ -114,7 +114,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
-    `how` is "swap", "fresh" or "compile" (it does not); `ended` is "answered", "cpu", "wall" or "died".
+    `how` is "swap", "fresh", "compile" (it does not) or "early" (the file cannot be imported anew there); `ended` is "answered", "cpu", "wall" or "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked
     for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end
@@ -138,7 +138,6 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class _Ready(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     unfit: str
-    early: frozenset[str] = frozenset()
 
 
 class _Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,8 +186,7 @@ def workload(project: Project, limits: Limits) -> Workload:
 class ForkServer:
     """A server in an open session. Every method raises SandboxEnded once it is dead or no longer makes sense.
 
-    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are. Edits of the files
-    in `early`, by path, cannot be tried here.
+    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are.
     """
 
     def __init__(
@@ -199,7 +197,6 @@ class ForkServer:
         if not ready.ready:
             raise SandboxEnded(ready.unfit)
         self.unfit = ready.unfit
-        self.early = ready.early
 
     def ask(self, request: ForkRequest) -> ForkAnswer:
         """Try one thing. Its answer has to repeat a random id, which the server gets once the process that tried is dead."""

@@ -5,14 +5,13 @@ forked from it, has collected the tests as well. An edit that can be swapped int
 the warm process, any other one in a fork of the front, which imports and collects anew. Meanwhile it is in its file too.
 
 Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
-Its answer is {ready, unfit, early}: not ready, nothing can be tried; else `unfit` says why there is no warm process, and
-`early` names files that were loaded before anything could be forked, as those of the project's own plug-ins are: what edits
-them cannot be tried here.
+Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
 Every other request is {path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
 empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
 It is answered in two steps, so that no process that runs an edit ever knows the id: {tried: true} once that process is
-killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. With `sources`, several
+killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. A file that was loaded before
+anything could be forked, as the project's own plug-ins are, cannot be imported anew here: `how` is "early" then. With `sources`, several
 texts of `path`, these are tried together; `briefs` tells of the first ones among them (see _together and batch.py).
 With `observe` (see compare.py; else null) the tests serve to record calls, and the answer tells as well how calls like
 them end.
@@ -43,22 +42,19 @@ from .trial import Trial
 class Collecting:
     """The role of the warm process: watch what runs while pytest collects, then answer until the front is gone."""
 
-    def __init__(self, root: str, line: Line) -> None:
+    def __init__(self, root: str, line: Line, recorder: Recorder) -> None:
         self._root = root
         self._line = line
-        self._recorder = Recorder()
+        self._recorder = recorder
         self._loaded: dict[str, Loaded] = {}
         self._sources: dict[str, Source] = {}
         self._asked: tuple[list[str], list[str]] = ([], [])
         self._state: WatchedState | None = None
 
-    def start(self) -> None:
-        """Watch from here on. Nothing of the project may have been imported yet."""
-        self._recorder.start()
-
     def play(self, session: pytest.Session, trial: Trial) -> None:
         """Say whether what was collected will do, and serve."""
         whole = self._recorder.stop()
+        gc.unfreeze()  # what was loaded before the fork is to be found as well
         self._loaded = self._recorder.loaded(self._root)
         self._line.write({"unfit": _unfit(session, trial, whole)})
         gc.collect()
@@ -165,7 +161,7 @@ class Warm:
     In the front `unfit` says why the process cannot be used, and is empty when it can.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, recorder: Recorder) -> None:
         self.inside: Collecting | None = None
         self.unfit = ""
         requests, answers = os.pipe(), os.pipe()
@@ -173,7 +169,7 @@ class Warm:
         if self._pid == 0:
             os.close(requests[1])
             os.close(answers[0])
-            self.inside = Collecting(root, Line(os.fdopen(requests[0], "rb"), answers[1]))
+            self.inside = Collecting(root, Line(os.fdopen(requests[0], "rb"), answers[1]), recorder)
             return
         os.close(requests[0])
         os.close(answers[1])
@@ -215,6 +211,7 @@ class Gate:
         self._host = host
         self._role: Collecting | Fresh | None = None
         self._held = False
+        self._recorder = Recorder()
         self.trial = Trial(self._play)
 
     @pytest.hookimpl(tryfirst=True, hookwrapper=True)
@@ -224,6 +221,10 @@ class Gate:
             args += ["-n", "0"]
         self._serve()
         yield
+
+    def watch(self) -> None:
+        """Note what runs from here on, as the modules of plug-ins do. Nothing of the project may have been imported yet."""
+        self._recorder.start()
 
     def hold_back_warnings(self) -> None:
         """Have pytest look up the categories of warnings that the project defines in the forks alone: that imports its modules."""
@@ -259,18 +260,20 @@ class Gate:
     def _serve(self) -> None:
         """Serve the host; returns in forks only."""
         gc.freeze()  # a collection in a fork would touch, and so copy, every page of the heap
-        early = _files_under(self._opening["root"])
-        warm = Warm(self._opening["root"])
+        warm = Warm(self._opening["root"], self._recorder)
         if warm.inside is not None:
             self._take(warm.inside)
-            warm.inside.start()
             return
+        self._recorder.stop()
+        early = _files_under(self._opening["root"])
         warm.wait_until_collected(float(self._opening["wall"]))
-        self._host.write({"ready": True, "unfit": warm.unfit, "early": early})
+        self._host.write({"ready": True, "unfit": warm.unfit})
         for request in iter(self._host.read, None):
             edit = AppliedEdit(self._opening["root"], request)
             edit.make()
             answer = warm.ask(edit.request) or edit.refused()
+            if answer is None and request["path"] in early:
+                answer = answer_of(Child(None, "died", 0.0), "early")
             if answer is None:
                 side = fork(request["cpu"][1])
                 if not side.pid:
@@ -336,11 +339,11 @@ class AppliedEdit:
             put(self._path, self._original)
 
 
-def _files_under(root: str) -> list[str]:
+def _files_under(root: str) -> frozenset[str]:
     """The files under `root` of modules in memory, by their paths there; not those of an environment."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     ours = [file for file in files if isinstance(file, str) and file.startswith(root + os.sep)]
-    return [os.path.relpath(file, root) for file in ours if not file.startswith(sys.prefix + os.sep)]
+    return frozenset(os.path.relpath(file, root) for file in ours if not file.startswith(sys.prefix + os.sep))
 
 
 def _is_under(root: str, module: str) -> bool:
@@ -393,6 +396,7 @@ def main() -> None:
     _look_like_pytest(opening["args"])
     gate = Gate(opening, host)
     gate.hold_back_warnings()
+    gate.watch()
     try:
         pytest.main(list(opening["args"]), plugins=[gate, gate.trial])
         gate.came_to_nothing()
