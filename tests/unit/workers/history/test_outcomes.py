@@ -124,12 +124,12 @@ def test_a_change_too_large_to_read_ends_the_trail(told: Told, monkeypatch: pyte
 
 
 def test_findings_hold_no_copies_of_their_file(told: Told) -> None:
-    """A thousand that are open at a time take less memory than half of a copy each."""
-    text = "".join(f"line_{n} = bad({n})\n" for n in range(1_000))
+    """Three thousand that are open at a time take less memory than half of a copy each, which is far more than what else runs here takes."""
+    text = "".join(f"line_{n} = bad({n})\n" for n in range(3_000))
     tracemalloc.start()
     try:
         told({"x.py": text}, {"y.py": "x = 1\n"})
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < 1_000 * len(text) / 2
+    assert most < 3_000 * len(text) / 2
