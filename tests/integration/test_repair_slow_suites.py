@@ -250,8 +250,22 @@ def test_a_right_patch_is_not_refused_for_lack_of_time(tmp_path: Path) -> None:
     assert cut.cut
     assert cut.contested
     assert cut.suite.collected < cut.before.collected == 11
+    assert cut.suite.failed == 0, "the test that time ended did not fail"
     assert "stopped" in cut.unrun
     assert isinstance(proven(project_of(tmp_path, files), WRONG, seconds=12.0), Unproven)
+
+
+@pytest.mark.extended
+def test_time_that_ends_before_the_other_tests_do_refuses_no_patch(tmp_path: Path) -> None:
+    """Of the tests that the command leaves out those that ran are compared: what breaks one of these is refused."""
+    files = {**PART, "test_c.py": f"import time\n\n{WAITING}"}
+    project = project_of(tmp_path, files, "python -m pytest test_a.py")
+    right = proven(project, RIGHT, seconds=20.0)
+    assert isinstance(right, Proof)
+    assert right.rest is not None
+    assert right.rest.failed == 0
+    assert "stopped" in right.unrun
+    assert isinstance(proven(project, WRONG, seconds=20.0), Unproven)
 
 
 def test_a_whole_repair_keeps_its_budget(tmp_path: Path) -> None:

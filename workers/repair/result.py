@@ -211,7 +211,7 @@ def _patch_lines(patch: str) -> int:
 RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
 """After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
 
-RIVAL_SHARE, RIVAL_SECONDS = 0.5, 40.0
+RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
 """The share of the time left that rivals may take, and the most. Their number is what should end the search for them,
 as it does not depend on the machine."""
 

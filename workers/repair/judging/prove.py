@@ -21,7 +21,7 @@ from workers.repair.judging.challenge import Canaries, canaries, defines, is_pla
 from workers.repair.judging.left_failing import failing_in_both, left_failing
 from workers.repair.judging.outcomes import named, passes, still_failing
 from workers.repair.judging.protected_files import refusal
-from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven
+from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.out_of_reach import out_of_reach
 from workers.repair.reproduce import Reproduction
@@ -198,7 +198,7 @@ class Prover:
         short = self._is_short_for(self._rest)
         after = self._bounded((), overlay, self._all)
         objection = self._rest.objection_to_part if short and after.trouble else self._rest.objection_to
-        return objection(after, ()) or after
+        return objection(after, ()) or ended(after)
 
     def _is_short_for(self, suite: UnpatchedSuite) -> bool:
         """Whether time may cut a run of this suite short, whatever the patch does."""
@@ -266,7 +266,7 @@ class Prover:
         reported = added is not None and added.are_right_in(report)
         if objection is None and added and not (reported or cut) and self._reports_canaries:
             return Unproven(reason="its run does not report rightly on tests that were added to check the report")
-        return objection or _WholeRun(report=after, canaries=reported, cut=cut)
+        return objection or _WholeRun(report=ended(after) if cut else after, canaries=reported, cut=cut)
 
     @cached_property
     def _reports_canaries(self) -> bool:

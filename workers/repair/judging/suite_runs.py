@@ -49,6 +49,13 @@ def seconds_in(report: TestReport, tests: Collection[str]) -> dict[str, float]:
     return {result.id: result.seconds for result in report.results if result.id in tests}
 
 
+def ended(report: TestReport) -> TestReport:
+    """The report without the test during which time ended the run: it did not fail."""
+    return without(
+        report, [result.id for result in report.results if report.trouble and result.message == report.trouble]
+    )
+
+
 class UnpatchedSuite:
     """The runs of one suite without a patch: `first`, which may be known already, and a `second` one when it is needed.
 
@@ -76,8 +83,7 @@ class UnpatchedSuite:
 
     def objection_to_part(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
         """What a run with a patch says against it that had too little time: only the tests that it came to are compared."""
-        running = [result.id for result in after.results if result.message == after.trouble]
-        after, before = without(after, running), replace(self.first, complete=False)
+        after, before = ended(after), replace(self.first, complete=False)
         ran = tuple(result.id for result in after.results)
         return objection_to(after, before=before, failing=[test for test in failing if includes(test, ran)])
 

@@ -114,7 +114,8 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
-    `how` is "swap", "fresh", "compile" (it does not) or "early" (the file cannot be imported anew there); `ended` is "answered", "cpu", "wall" or "died".
+    `how` is "swap", "fresh", "compile" (it does not) or "early" (the file cannot be imported anew there); `ended` is
+    "answered", "cpu", "wall" or "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked
     for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end
@@ -145,7 +146,10 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
-    """What pytest is to be called with to collect `tests`; None when the test command is not plainly pytest."""
+    """What pytest is to be called with to collect `tests`; None when the test command is not plainly pytest.
+
+    Whole files are added to what it names; single tests where it names others of their file, lest one is collected twice.
+    """
     words = _after_pytest(project)
     if words is None:
         return None
@@ -153,8 +157,10 @@ def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
     if not named:
         return (*words, *dict.fromkeys(project.argument(test.partition("::")[0]) for test in tests))
     split = [test.partition("::") for test in tests]
-    ids = [project.argument(path) + separator + name for path, separator, name in split]
-    return (*words, *(test for test in ids if not any(_includes(word, test) for word in named)))
+    ids = [(project.argument(path), separator + name) for path, separator, name in split]
+    missing = [(path, name) for path, name in ids if not any(_includes(word, path + name) for word in named)]
+    single = {word.partition("::")[0] for word in named if "::" in word}
+    return (*words, *dict.fromkeys(path + name if path in single else path for path, name in missing))
 
 
 def _includes(word: str, test: str) -> bool:

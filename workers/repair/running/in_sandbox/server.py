@@ -10,11 +10,10 @@ Every other request is {path, source, failing, covering, whole, fresh, cpu: [swa
 empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
 It is answered in two steps, so that no process that runs an edit ever knows the id: {tried: true} once that process is
-killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. A file that was loaded before
-anything could be forked, as the project's own plug-ins are, cannot be imported anew here: `how` is "early" then. With `sources`, several
-texts of `path`, these are tried together; `briefs` tells of the first ones among them (see _together and batch.py).
-With `observe` (see compare.py; else null) the tests serve to record calls, and the answer tells as well how calls like
-them end.
+killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. `how` is "early" where that
+needs a fresh import of a file that was loaded before anything could be forked, as the project's own plug-ins are.
+With `sources`, several texts of `path`, these are tried together; `briefs` tells of the first ones (see batch.py).
+With `observe` (see compare.py; else null) the tests serve to record calls, and the answer tells how calls like them end.
 """
 
 from __future__ import annotations
