@@ -5,12 +5,14 @@ The embedding model is an extra, `apprentice[embeddings]`: it brings torch, a gi
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -84,6 +86,7 @@ class MiniLM:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: SentenceTransformer | None = None
+        self._warming = False
 
     @property
     def ready(self) -> bool:
@@ -91,8 +94,19 @@ class MiniLM:
         return self._model is not None
 
     def warm(self) -> None:
-        """Start loading in the background; an `embed` meanwhile waits for it."""
-        threading.Thread(target=self._loaded, name="warm-embedder", daemon=True).start()
+        """Start loading in the background, once; an `embed` meanwhile waits for it.
+
+        So does the end of the process: a thread that loads torch while the interpreter ends aborts it.
+        """
+        if not self._warming:
+            self._warming = True
+            thread = threading.Thread(target=self._warmed, name="warm-embedder", daemon=True)
+            thread.start()
+            atexit.register(thread.join)
+
+    def _warmed(self) -> None:
+        with suppress(RuntimeError):  # an import that the end of the process refuses; an `embed` would raise anew
+            self._loaded()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `Embedder`. Texts beyond 256 word pieces are cut: put what tells them apart first."""

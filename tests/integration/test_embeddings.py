@@ -38,6 +38,13 @@ def model() -> MiniLM:
     return MiniLM()
 
 
+@pytest.mark.parametrize("seconds", [0, 1, 3])
+def test_a_process_may_end_while_the_model_is_loading(seconds: int) -> None:
+    warm = f"import time; from memory.retrieval.embeddings import MiniLM; MiniLM().warm(); time.sleep({seconds})"
+    ended = subprocess.run([sys.executable, "-c", warm], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 FAILURES = (
     "AttributeError: 'NoneType' object has no attribute 'price' in cart.total",
     "IndexError: list index out of range in tokenizer.next_token",
