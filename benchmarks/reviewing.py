@@ -115,7 +115,7 @@ def reviewed(trees: Trees, sandbox: Watched) -> Reviewed:
         base_tree=trees.base,
         head_tree=trees.head,
         diff=trees.diff,
-        project=lambda: None,
+        project=lambda _: None,
         may_run_tests=False,
         progress=lambda _: None,
     )

@@ -9,10 +9,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memory.model import Finding, Sighting, Task, TaskKind
+from memory.model import Actor, Finding, Sighting, Task, TaskKind
 from memory.policy.review_policy import PostingDecision
 from workers.context import Context
 from workers.diffs import patched
@@ -28,7 +29,19 @@ from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
-from workers.work_tree import before_changes, is_tracked, local_commits, origin, top_level, uncommitted
+from workers.work_tree import (
+    before_changes,
+    is_tracked,
+    local_commits,
+    main_branch,
+    origin,
+    top_level,
+    uncommitted,
+    uncommitted_files,
+)
+
+US = Actor(id=0, login="apprentice")
+"""The author of the commit, in our copy alone, that holds what is not committed."""
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"
@@ -161,16 +174,27 @@ class LocalReview:
         return [*self.reviewed.findings, *self.reviewed.elsewhere]
 
 
-def review(path: Path, context: Context, *, base: str, head: str, python: Path | None = None) -> LocalReview:
-    """Review the change from `base` to `head` of the git repository at `path`."""
+def review(
+    path: Path, context: Context, *, base: str | None, head: str | None, python: Path | None = None
+) -> LocalReview:
+    """Review the change from `base` to `head` of the git repository at `path`.
+
+    Without `base` it starts where it left the main branch; without `head` it ends at the work tree, committed or not.
+    """
     root = top_level(path) if path.is_dir() else None
     if root is None:
         raise BadInput(f"{path} is not inside a git repository; give the root of one")
-    base_sha, head_sha = local_commits(root, (base, head))
-    commits = base_sha, head_sha
+    base = base or main_branch(root)
+    base_sha, head_sha = local_commits(root, (base, head or "HEAD"))
     name = repository_name(root)
     mirror = context.local_mirror(root, mirror_name(root))
-    mirror.fetch(*commits)
+    mirror.fetch(base_sha, head_sha)
+    if head is None and (files := _uncommitted(root, keys=context.models is None)):
+        day, _ = Commit(root, head_sha).day_and_version()  # packages are chosen as of the commit's day
+        when = datetime.fromisoformat(f"{day}T00:00:00+00:00")
+        head_sha = mirror.commit(head_sha, files, "Uncommitted work", when, US)
+    commits = base_sha, head_sha
+    context.progress(f"reviewing {'the work tree' if head is None else head} against {base}")
     task = _task(TaskKind.REVIEW, name, head_sha, context)
     model = context.model(task.id, name)
     reviewed = read_change(
@@ -181,6 +205,7 @@ def review(path: Path, context: Context, *, base: str, head: str, python: Path |
         may_run_tests=True,
         detectors=() if model is None else (reviewer(model, name, context),),
         repository=name,
+        mending=_new_task(TaskKind.REPAIR, name, head_sha, context),
         python=python_of(root, context, python),
     )
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
@@ -188,6 +213,12 @@ def review(path: Path, context: Context, *, base: str, head: str, python: Path |
     result = LocalReview(reviewed=reviewed, decided=decided)
     _remember(result, task, context)
     return result
+
+
+def _uncommitted(root: Path, *, keys: bool) -> dict[str, bytes | None]:
+    """What is not committed; without `keys`, untracked files that hold keys by custom are left out."""
+    files = uncommitted_files(root)
+    return {name: text for name, text in files.items() if keys or not PRIVATE.search(name) or is_tracked(root / name)}
 
 
 def _remember(result: LocalReview, task: Task, context: Context) -> None:
@@ -207,6 +238,10 @@ def _remember(result: LocalReview, task: Task, context: Context) -> None:
 
 
 def _task(kind: TaskKind, repository: str, sha: str, context: Context) -> Task:
-    task = Task(id=uuid.uuid4().hex, kind=kind, repository=repository, sha=sha, number=0, created_at=context.clock())
+    task = _new_task(kind, repository, sha, context)
     context.store.tasks.add(task)
     return task
+
+
+def _new_task(kind: TaskKind, repository: str, sha: str, context: Context) -> Task:
+    return Task(id=uuid.uuid4().hex, kind=kind, repository=repository, sha=sha, number=0, created_at=context.clock())

@@ -42,6 +42,16 @@ class Hunk:
     new_count: int
     lines: tuple[str, ...]
 
+    def touched(self) -> Iterator[int]:
+        """The numbers, on the new side, of the lines that this hunk adds, and of those around the lines that it removes."""
+        number = self.new_start
+        for line in self.lines:
+            if line.startswith("+"):
+                yield number
+            elif line.startswith("-"):
+                yield from (max(number - 1, 1), number)
+            number += not line.startswith(("-", "\\"))
+
     def added(self) -> Iterator[int]:
         """The numbers, on the new side, of the lines that this hunk adds."""
         number = self.new_start
@@ -94,6 +104,11 @@ class Change:
 def changed_lines(change: Change) -> dict[str, frozenset[int]]:
     """The lines that the change added or rewrote, by path on the new side; files without any are left out."""
     return {file.path: file.added_lines for file in change.files if file.added_lines}
+
+
+def touched_lines(change: Change) -> dict[str, frozenset[int]]:
+    """The changed lines, and those around removed ones, by path on the new side."""
+    return {file.path: frozenset(line for hunk in file.hunks for line in hunk.touched()) for file in change.files}
 
 
 def commentable_lines(file: FileChange) -> frozenset[int]:

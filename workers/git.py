@@ -76,7 +76,7 @@ class Mirror:
 
     def _download(self, refs: Sequence[str]) -> None:
         # A user's own clone may be shallow; then our copy is shallow too.
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
+        options = ("--quiet", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
         packs = self.directory / "objects" / "pack"
         known = set(packs.glob("tmp_*"))
         try:

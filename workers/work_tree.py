@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from workers.errors import BadInput, CannotRun
 from workers.git_command import GitCommandFailed, run_git
+
+MOST_UNCOMMITTED = 2_000
 
 MOST_DIFFERING = 100
 """Files of a change: more of them say little about a failure."""
@@ -66,6 +69,39 @@ def before_changes(path: Path) -> dict[str, bytes | None]:
         }
     except CannotRun:
         return {}
+
+
+MAIN_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+"""Where a change is taken to start from, the first of these that there is."""
+
+
+def main_branch(path: Path) -> str:
+    """The branch that work in this repository starts from; raises BadInput where none can be guessed."""
+    for name in MAIN_BRANCHES:
+        with suppress(GitCommandFailed):
+            run_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", at=path)
+            return name
+    raise BadInput(f"{path} has none of {', '.join(MAIN_BRANCHES)}: name what the change starts from with --base")
+
+
+def uncommitted_files(root: Path) -> dict[str, bytes | None]:
+    """The files of a work tree that differ from HEAD, untracked ones included, as they are now; None for deleted ones.
+
+    What git ignores is left out, and so are symlinks. Raises BadInput for more than MOST_UNCOMMITTED files.
+    """
+    config = _without_filters(root)
+    shape = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
+    changed = run_git("diff", *shape, "HEAD", at=root, config=config).split(b"\0")
+    new = run_git("ls-files", "--others", "--exclude-standard", "-z", at=root, config=config).split(b"\0")
+    names = [os.fsdecode(name) for name in (*changed, *new) if name]
+    if len(names) > MOST_UNCOMMITTED:
+        raise BadInput(
+            f"{len(names)} files are not committed, over {MOST_UNCOMMITTED}; commit them, or ignore what is built"
+        )
+    paths = {name: root / name for name in names}
+    return {
+        name: path.read_bytes() if path.is_file() else None for name, path in paths.items() if not path.is_symlink()
+    }
 
 
 def is_tracked(path: Path) -> bool:

@@ -12,6 +12,7 @@ from memory.errors import StoreError
 from workers.errors import ApprenticeError
 
 NOT_FIXED, UNDECIDED = 1, 3
+BREAKS_TESTS = 1
 
 Python = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Interpreter of the project. Default: your environment for it.")
@@ -56,13 +57,20 @@ def fix(
 
 
 def review(
-    path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
-    base: Annotated[str, typer.Option(help="The commit that the change starts from.", show_default=False)],
-    head: Annotated[str, typer.Option(help="The commit that the change ends at.")] = "HEAD",
+    path: Annotated[Path, typer.Argument(help="Root of a Python project.")] = Path(),
+    base: Annotated[
+        str | None, typer.Option(help="The commit that the change starts from. Default: the main branch.")
+    ] = None,
+    head: Annotated[
+        str | None, typer.Option(help="The commit that the change ends at. Default: the work tree, uncommitted or not.")
+    ] = None,
     python: Python = None,
     as_json: AsJson = False,
 ) -> None:
-    """Review the change from BASE to HEAD of a git repository, and try out every suggestion."""
+    """Review your work, or the change from BASE to HEAD: run the tests of both, read it, and try out every suggestion.
+
+    Exit codes: 0 no test is broken, 1 the change breaks tests, 2 cannot run.
+    """
     from bot import local
     from bot.cli import local_output
     from workers.context import open_context
@@ -74,3 +82,5 @@ def review(
         print_json(local_output.reviewed_json(result))
     else:
         local_output.print_reviewed(result, out)
+    if result.reviewed.tests and result.reviewed.tests.broken:
+        raise typer.Exit(BREAKS_TESTS)

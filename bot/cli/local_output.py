@@ -8,10 +8,11 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from bot.local import LocalReview
-from memory.model import Finding, Proof, Suggestion
+from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
-from workers.messages import repair
+from workers.messages import repair, tests
 from workers.repair.result import Repaired, RepairStatus
+from workers.review.broken_tests import ComparedTests
 
 Json = dict[str, object]
 
@@ -59,7 +60,20 @@ def reviewed_json(result: LocalReview) -> Json:
     return {
         "findings": [_finding(each, result.decided[each.fingerprint]) for each in result.shown()],
         "coverage": [_fields(each, "path", "status", "reason") for each in result.reviewed.coverage],
+        "tests": _compared(result.reviewed.tests) if result.reviewed.tests else None,
+        "culprit": result.reviewed.culprit.patch if result.reviewed.culprit else None,
+        "fix": _fix(result.reviewed.fix) if result.reviewed.fix else None,
     }
+
+
+def _fix(fix: Attempt) -> Json:
+    return {"patch": fix.patch, "proof": _proof(fix.proof) if fix.proof else None, "decision_id": fix.decision_id}
+
+
+def _compared(compared: ComparedTests) -> Json:
+    names = ("id", "error_type", "message", "path", "line", "added")
+    counts = ("ran", "passed", "whole", "trouble", "failing_before", "flaky", "unknown")
+    return {"broken": [_fields(each, *names) for each in compared.broken], **_fields(compared, *counts)}
 
 
 def _proof(proof: Proof) -> Json:
@@ -194,7 +208,23 @@ def _confidence(proof: Proof, out: Console) -> None:
 
 
 def print_reviewed(result: LocalReview, out: Console) -> None:
-    """`apprentice review`."""
+    """`apprentice review`: what the tests say first."""
+    if not result.reviewed.change.files:
+        out.print("nothing to review: no file differs")
+        return
+    if (compared := result.reviewed.tests) is not None:
+        out.print(f"[bold]{escape(tests.headline(compared))}[/]")
+        for line in tests.lines(compared):
+            out.print(line, markup=False, highlight=False)
+    if (part := result.reviewed.culprit) is not None:
+        out.print("this part of the change breaks them; without it they pass:")
+        out.print(Syntax(part.patch, "diff", background_color="default"))
+    fix = result.reviewed.fix
+    if fix is not None and fix.proof is not None and not (part and fix.proof.contested):
+        out.print("with this change they pass:")
+        out.print(Syntax(fix.patch, "diff", background_color="default"))
+        out.print(_proof_line(fix.proof))
+        _confidence(fix.proof, out)
     for finding in result.shown():
         decided = result.decided[finding.fingerprint]
         out.print(

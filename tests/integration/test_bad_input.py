@@ -43,7 +43,7 @@ class Pull:
             base_tree=base_tree,
             head_tree=head_tree,
             diff=mirror.diff(self.base, head),
-            project=lambda: discover(head_tree, python=None, test_command=PYTEST),
+            project=lambda tree: discover(tree, python=None, test_command=PYTEST),
             may_run_tests=may_run_tests,
             progress=lambda _: None,
         )

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from inline_snapshot import snapshot
 
 from tests.integration.command_line import SOUND, apprentice, apprentice_process, committed, digest, git, written
 
@@ -40,7 +41,10 @@ def test_the_contract(home: Path, project: Path) -> None:
     assert ran.code == 0, ran.err
     assert digest(project) == before
     document = ran.document()
-    assert set(document) == {"findings", "coverage"}
+    assert set(document) == {"findings", "coverage", "tests", "culprit", "fix"}
+    assert (document["culprit"], document["fix"]) == (None, None)
+    tests = document["tests"]
+    assert (tests["broken"], tests["ran"], tests["passed"], tests["whole"]) == ([], 7, 7, True)
     findings = {finding["rule"]: finding for finding in document["findings"]}
     assert {"B006", "E711"} <= set(findings)
     for finding in findings.values():
@@ -89,6 +93,21 @@ def test_people_are_told_in_words(home: Path, project: Path) -> None:
     assert "shop/till.py:14 E711" in ran.out
     assert "not read: logo.png: " in ran.out
     assert ran.out.splitlines()[-1].endswith("findings, 1 files read, 2 not read")
+
+
+def test_work_that_is_not_committed_is_reviewed(home: Path, project: Path) -> None:
+    """Without a base the change starts at the main branch, and without a head it ends at the work tree: the broken test comes first."""
+    assert apprentice_process(home, "review", project).out == "nothing to review: no file differs\n"
+    (project / "shop" / "till.py").write_text(POOR.replace("count < 1", "count < 2"))
+    (project / "shop" / "new.py").write_text("import os\n")
+    before = digest(project)
+    ran = apprentice_process(home, "review", project)
+    assert ran.code == 1, ran.err
+    assert digest(project) == before
+    first, second, *_ = ran.out.splitlines()
+    assert first == snapshot("2 tests fail that pass without this change")
+    assert second == snapshot("  tests/test_till.py::test_total: ValueError: nothing to sell (through shop/till.py:14)")
+    assert "shop/new.py:1 F401" in ran.out
 
 
 def test_only_the_change_is_reviewed(home: Path, project: Path) -> None:

@@ -157,13 +157,12 @@ def diff(store: Path, old: Path, new: Path) -> str:
 def review(
     made: Trees, *, may_run_tests: bool = True, sandbox: Sandbox | None = None, tools: tuple[ReviewTool, ...] = ()
 ) -> Reviewed:
-    project = discover(made.head, python=None, test_command=PYTEST)
     return review_change(
         sandbox or Bubblewrap(),
         base_tree=made.base,
         head_tree=made.head,
         diff=made.diff,
-        project=lambda: project,
+        project=lambda tree: discover(tree, python=None, test_command=PYTEST),
         may_run_tests=may_run_tests,
         progress=lambda _: None,
         tools=tools,

@@ -338,6 +338,7 @@ def test_silence_after_a_failure_is_not_green(tmp_path: Path) -> None:
                 "neutral",
                 "2 files not read",
                 """\
+No test is broken: 12 tests passed.
 0 files read.
 - not read: `pantry/bag.py`: not read by model: the model could not be asked: the model declined: No.
 - not read: `tests/test_bag.py`: not read by model: the model could not be asked: the model declined: No.\

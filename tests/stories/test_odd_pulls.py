@@ -68,9 +68,15 @@ def test_moved_alone(town: Town) -> None:
     (check,) = town.checks(number)
     assert (check.conclusion, check.title, check.summary) == snapshot(
         (
-            "success",
-            "Nothing found",
+            "failure",
+            "3 broken tests",
             """\
+**3 test files cannot be imported any more**
+
+- `tests/test_recipes.py` cannot be imported: ModuleNotFoundError: No module named 'pantry.units'
+- `tests/test_shelf.py` cannot be imported: ModuleNotFoundError: No module named 'pantry.units'
+- `tests/test_units.py` cannot be imported: ModuleNotFoundError: No module named 'pantry.units'
+
 0 files read.
 1 file only moved, or with another mode: nothing new to read.\
 """,
@@ -93,6 +99,7 @@ def test_base_gone(town: Town) -> None:
             "neutral",
             "1 finding",
             """\
+No test is broken: 10 tests passed.
 1 file read.
 The commit that this was opened against is gone; compared with where it left `main` as that is now.\
 """,
@@ -214,6 +221,6 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 """)
     (check,) = town.checks(number)
     assert (check.conclusion, check.title, len(check.summary.splitlines())) == snapshot(
-        ("neutral", "1 finding, 320 files not read", 52)
+        ("neutral", "1 finding, 320 files not read", 53)
     )
     assert {each.path for each in town.remarks(number)} == {"pantry/empty.py"}

@@ -64,6 +64,87 @@ JARS = 'import os\n\n\ndef empty():\n    return f"empty"\n'
 """Two findings, F401 and F541."""
 
 
+def test_broken_tests_come_first(town: Town) -> None:
+    """The review names the tests that the change breaks, the check fails, and a push that breaks no other says nothing new."""
+    wrong = (
+        LABELS.replace("amount == None", "amount is not None")
+        .replace("import os\n\n", "")
+        .replace("notes=[]", "notes=()")
+    )
+    number = town.propose("labels", {**LABELLED, "pantry/labels.py": wrong.replace('f"empty"', '"empty"')})
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot('''\
+**1 test fails that this change adds**
+
+- `tests/test_labels.py::test_label`: AssertionError: assert \\['rice'\\] == \\['rice', '500 g'\\] (through `tests/test_labels.py:5`)
+
+With this change they pass:
+
+```diff
+diff --git a/pantry/labels.py b/pantry/labels.py
+--- a/pantry/labels.py
++++ b/pantry/labels.py
+@@ -5,7 +5,7 @@
+ \n\
+ def label(name, amount, notes=()):
+     """The lines of a label."""
+-    if amount is not None:
++    if amount is None:
+         return [name, *notes]
+     return [name, shown(amount), *notes]
+```
+
+**Proof**
+
+- failed before, pass now: `tests/test_labels.py::test_label`
+- whole suite with the change: 12 passed, 0 failed, 0 skipped of 12 (before: 11 passed, 1 failed)
+- run 2× in a sandbox without network: `python -m pytest`
+- 1 failing test function fails, as it must, where it expects something else
+- each run reported rightly on two tests that were added to it: one must fail, one must pass
+- 1 failing test passes without pytest too
+- only Python sources were changed to get there: no test, fixture, data or configuration file
+- 4 different edits pass these tests, and they behave in 2 different ways on further calls, 3 of them like this one: please decide.
+
+**Which result is right?**
+
+`label('rice', 2, [''])` gives `['rice', '2 g', '']` with this change, and `['rice', '']` with this one instead:
+
+```diff
+diff --git a/pantry/labels.py b/pantry/labels.py
+--- a/pantry/labels.py
++++ b/pantry/labels.py
+@@ -5,7 +5,7 @@
+ \n\
+ def label(name, amount, notes=()):
+     """The lines of a label."""
+-    if amount is not None:
++    if notes:
+         return [name, *notes]
+     return [name, shown(amount), *notes]
+```
+
+Reviewed <id>: no new comment beside the code.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+''')
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary, check.annotations) == snapshot(
+        (
+            "failure",
+            "1 broken test",
+            """\
+**1 test fails that this change adds**
+
+- `tests/test_labels.py::test_label`: AssertionError: assert \\['rice'\\] == \\['rice', '500 g'\\] (through `tests/test_labels.py:5`)
+
+2 files read.\
+""",
+            1,
+        )
+    )
+
+
 def test_review(town: Town) -> None:
     """A pull request gets one review with a remark for each finding on its lines, and one check run."""
     number = town.propose("labels", LABELLED)
@@ -135,7 +216,15 @@ def label(name, amount, notes=None):
     )
     (check,) = town.checks(number)
     assert (check.conclusion, check.title, check.summary, check.annotations) == snapshot(
-        ("neutral", "4 findings", "2 files read.", 4)
+        (
+            "neutral",
+            "4 findings",
+            """\
+No test is broken: 12 tests passed.
+2 files read.\
+""",
+            4,
+        )
     )
 
 
@@ -144,7 +233,16 @@ def test_nothing_found(town: Town) -> None:
     number = town.propose("units", {"pantry/units.py": UNITS.replace('"oz": 28', '"oz": 28, "lb": 454')})
     assert town.reviews(number) == town.remarks(number) == town.answers(number) == []
     (check,) = town.checks(number)
-    assert (check.conclusion, check.title, check.summary) == snapshot(("success", "Nothing found", "1 file read."))
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        (
+            "success",
+            "Nothing found",
+            """\
+No test is broken: 10 tests passed.
+1 file read.\
+""",
+        )
+    )
 
 
 @pytest.mark.extended
@@ -171,6 +269,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
             "neutral",
             "1 finding",
             """\
+No test is broken: 10 tests passed.
 1 file read.
 1 finding posted in an earlier round, not repeated.\
 """,
@@ -430,6 +529,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
             "neutral",
             "1 finding, 2 files not read",
             """\
+No test is broken: 10 tests passed.
 0 files read.
 - not read: `logo.bin`: binary
 - not read: `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file\

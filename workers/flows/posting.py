@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.context import JobContext
-from workers.flows.rounds import Round, seen_again, times_back
+from workers.flows.rounds import Round, newly_broken, seen_again, times_back
 from workers.messages import review as reviews
-from workers.messages.markdown import marked, marker, words
+from workers.messages.markdown import counted, marked, marker, words
 from workers.ports import Annotation, InlineComment, ReviewThread
+from workers.review.broken_tests import BrokenTest
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan
 
@@ -23,7 +24,7 @@ def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, co
     """Post, then remember what was seen: a worker that dies before has posted nothing."""
     asked = this.job.commanded and this.job.comment_id
     review = None
-    if plan.new or plan.resolved or plan.back or asked:
+    if plan.new or plan.resolved or plan.back or asked or newly_broken(this, reviewed):
         review = _post_review(this, reviewed, decided, plan, context)
     _reopen_returned(this, plan, context)
     _remember(this, reviewed, decided, plan, context)
@@ -53,7 +54,13 @@ def _post_review(this: Round, reviewed: Reviewed, decided: Decided, plan: Review
     reopened = sum(1 for mark in plan.back if this.again.gone[mark])
     limits = reviews.limits(untested=not this.may_run_tests, unasked=not this.may_ask_model, bot_name=bot_name)
     body = reviews.review_body(
-        plan, reviewed.not_read, limits, sha=this.task.sha, reopened=reopened, bot_name=bot_name, key=key
+        reviewed,
+        plan,
+        limits,
+        sha=this.task.sha,
+        reopened=reopened,
+        bot_name=bot_name,
+        key=key,
     )
     return context.effects.once(
         key,
@@ -146,17 +153,24 @@ def _threads(this: Round, fingerprint: str, context: JobContext) -> list[ReviewT
 
 
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
-    """One check run. It is neutral as soon as there is a finding or an unread file: never green by omission."""
+    """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
     still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
     clean = changed and not plan.new and not still and not reviewed.not_read
+    broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
+    clean = clean and not untried
     key = this.key("check")
     context.effects.once(
         key,
         make=lambda: this.github.create_check(
             sha=this.task.sha,
             external_id=key,
-            conclusion="success" if clean else "neutral",
-            title=reviews.check_title(changed=changed, findings=len(plan.new) + still, unread=len(reviewed.not_read)),
+            conclusion="failure" if broken else "success" if clean else "neutral",
+            title=reviews.check_title(
+                changed=changed,
+                findings=len(plan.new) + still,
+                unread=len(reviewed.not_read),
+                tests=reviewed.tests,
+            ),
             summary=reviews.check_summary(
                 plan,
                 reviewed.not_read,
@@ -165,8 +179,9 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
                 unedited=reviewed.files_unedited,
                 untested=not this.may_run_tests,
                 other_base=this.other_base,
+                tests=reviewed.tests,
             ),
-            annotations=[_annotation(finding) for finding in plan.new],
+            annotations=[*_test_annotations(broken), *(_annotation(finding) for finding in plan.new)],
         ),
         find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
     )
@@ -181,3 +196,22 @@ def _annotation(finding: Finding) -> Annotation:
         message=words(finding.message),
         title=finding.rule,
     )
+
+
+def _test_annotations(broken: Sequence[BrokenTest]) -> list[Annotation]:
+    """One for each changed line that broken tests pass through."""
+    places: dict[tuple[str, int], list[BrokenTest]] = {}
+    for test in broken:
+        if test.path:
+            places.setdefault((test.path, test.line), []).append(test)
+    return [
+        Annotation(
+            path=path,
+            start_line=line,
+            end_line=line,
+            annotation_level="failure",
+            message=words(f"{tests[0].id}: {tests[0].error_type}: {tests[0].message}"),
+            title=f"{counted(len(tests), 'broken test')} through this line",
+        )
+        for (path, line), tests in places.items()
+    ]

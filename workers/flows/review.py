@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from memory.history.lessons import HistoryLessons
-from memory.model import Decision, Finding, Sighting, Task, TaskKind
+from memory.model import Attempt, Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
@@ -35,6 +35,9 @@ from workers.git import Mirror
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
 from workers.ports import PullRequest
+from workers.repair.episode import repair
+from workers.repair.result import RepairStatus
+from workers.review.broken_tests import ComparedTests
 from workers.review.detectors.detector import MODEL, ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, decide, hints, plan_review
@@ -147,6 +150,7 @@ def _read(this: Round, context: JobContext) -> Reviewed:
         may_run_tests=this.may_run_tests,
         detectors=readers(this, context),
         repository=this.task.repository,
+        mending=replace(this.task, id=f"{this.task.id}-repair", kind=TaskKind.REPAIR),
     )
 
 
@@ -159,27 +163,63 @@ def read_change(
     may_run_tests: bool,
     detectors: Sequence[ChangeDetector],
     repository: str,
+    mending: Task | None = None,
     python: Path | None = None,
 ) -> Reviewed:
-    """Run the detectors on the change between two commits, and the tests of what they suggest, on trees without a `.git`.
+    """Run the detectors on the change between two commits, and the tests of both, on trees without a `.git`.
 
-    The tests run on the interpreter `python`, or in an environment that is made for them.
+    The tests run on the interpreter `python`, or in an environment that is made for them. Where tests are broken, the
+    head is repaired as the task `mending`, if there is one.
     """
     with exported(mirror, *commits) as (base_tree, head_tree):
-        return review_change(
+        commit_of = {base_tree: mirror.merge_base(*commits), head_tree: commits[1]}
+
+        def project(tree: Path) -> Project | None:
+            return _project(tree, repository, diff, context, python, Commit(mirror.directory, commit_of[tree]))
+
+        reviewed = review_change(
             context.sandbox,
             base_tree=base_tree,
             head_tree=head_tree,
             diff=diff,
-            project=partial(
-                _project, head_tree, repository, diff, context, python, Commit(mirror.directory, commits[1])
-            ),
+            project=project,
             may_run_tests=may_run_tests,
             progress=context.progress,
             tools=context.settings.review_tools,
             detectors=detectors,
             limits=context.limits,
         )
+        if mending is None or reviewed.tests is None or not reviewed.tests.broken:
+            return reviewed
+        before = {path: _bytes(base_tree / path) for path in _changed(reviewed) if path.endswith(".py")}
+        return replace(reviewed, fix=_mended(mending, project(head_tree), reviewed.tests, before, context))
+
+
+def _changed(reviewed: Reviewed) -> list[str]:
+    return [path for file in reviewed.change.files for path in {file.path, file.old_path}]
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+
+
+def _mended(
+    task: Task, project: Project | None, tests: ComparedTests, before: Mapping[str, bytes | None], context: Context
+) -> Attempt | None:
+    """The proven attempt to make the broken tests pass; None where nothing was found, and the progress says why."""
+    named = [test.id for test in tests.broken if test.id]
+    if project is None or not named:
+        return None
+    context.store.tasks.add(task)
+    context.progress(f"looking for a repair of {len(named)} broken tests")
+    try:
+        repaired = repair(task, project, context.repair_deps(), named=named, before=before)
+    except (BadInput, CannotRun) as reason:
+        context.progress(f"not repaired: {reason}")
+        context.store.tasks.finish(task.id, RepairStatus.NOT_FIXED, "")
+        return None
+    context.store.tasks.finish(task.id, repaired.status, "")
+    return repaired.proven if repaired.proven is not None and repaired.proven.proof is not None else None
 
 
 def _project(

@@ -31,10 +31,11 @@ REVIEWED = "reviewed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """A round that ended: the head that it reviewed, and why files of it were not fully read, by path."""
+    """A round that ended: the head that it reviewed, why files of it were not fully read, by path, and the tests that it broke."""
 
     sha: str
     unread: Mapping[str, str]
+    broken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +136,25 @@ def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]
 def ended(reviewed: Reviewed) -> str:
     """What is kept of a round that ended."""
     unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
-    return json.dumps({"unread": unread})
+    return json.dumps({"unread": unread, "broken": sorted(_broken(reviewed))})
+
+
+def _broken(reviewed: Reviewed) -> frozenset[str]:
+    return frozenset(test.id for test in reviewed.tests.broken) if reviewed.tests else frozenset()
+
+
+def newly_broken(this: Round, reviewed: Reviewed) -> frozenset[str]:
+    """The broken tests that the last round did not report."""
+    return _broken(reviewed) - (this.before[-1].broken if this.before else frozenset())
 
 
 def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
     """The rounds of a pull request that ended, oldest first, without this one."""
     others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
-    return tuple(Before(sha=each.task.sha, unread=json.loads(each.summary)["unread"]) for each in others)
+    kept = ((each.task.sha, json.loads(each.summary)) for each in others)
+    return tuple(
+        Before(sha=sha, unread=round_["unread"], broken=frozenset(round_.get("broken", ()))) for sha, round_ in kept
+    )
 
 
 def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -> str:
@@ -265,7 +278,7 @@ def _seen_then(
             base_tree=base_tree,
             head_tree=head_tree,
             diff=this.mirror.diff(this.pull.base_sha, last.sha),
-            project=lambda: None,
+            project=lambda _: None,
             may_run_tests=False,
             progress=context.progress,
             tools=context.settings.review_tools,

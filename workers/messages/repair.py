@@ -89,6 +89,20 @@ def fix_for_fork(attempt: Attempt) -> str:
     return _shown("This makes the failing tests pass; the branch is a fork's, so please apply it there:", attempt)
 
 
+def fix_in_review(attempt: Attempt) -> str:
+    """A repair of what a reviewed change breaks."""
+    assert attempt.proof is not None, "only a proven attempt is published"
+    if attempt.proof.unusual:
+        return fix_unusual(attempt)
+    return fix_undecided(attempt) if attempt.proof.contested else _shown("With this change they pass:", attempt)
+
+
+def culprit(patch: str, proof: Proof) -> str:
+    """The part of a reviewed change that breaks tests, as the patch that takes it back."""
+    head = f"This part of the change breaks them: without it they pass, and no other of {proof.suite.collected} tests fails."
+    return "\n".join([head, "", _patch(patch)])
+
+
 def fix_undecided(attempt: Attempt) -> str:
     """A repair that the tests do not decide on: shown, with the question, and not proposed."""
     text = (

@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, marker, name, plain
+from workers.messages.repair import culprit, fix_in_review
+from workers.messages.tests import in_check, markdown
+from workers.review.broken_tests import ComparedTests
+from workers.review.engine import Reviewed
 from workers.review.plan import Missed, ReviewPlan
 
 SHOWN_FINDINGS = 20
@@ -68,8 +72,8 @@ def _suggestion_proof(proof: Proof | None) -> str:
 
 
 def review_body(
+    reviewed: Reviewed,
     plan: ReviewPlan,
-    not_read: Mapping[str, str],
     limits: Sequence[str],
     *,
     sha: str,
@@ -77,10 +81,10 @@ def review_body(
     bot_name: str,
     key: str,
 ) -> str:
-    """The text above a review's comments. `not_read` maps files that were not fully read to the reason."""
+    """The text above a review's comments: broken tests first."""
     inline = len(plan.inline)
     posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
-    lines = [f"Reviewed {sha[:12]}: {posted}."]
+    lines = [*_tests_first(reviewed), f"Reviewed {sha[:12]}: {posted}."]
     if plan.summary:
         shown = (_summary_line(f, plan.missed.get(f.fingerprint)) for f in plan.summary[:SHOWN_FINDINGS])
         lines += ["", "**Also seen**", "", *shown]
@@ -101,14 +105,25 @@ def review_body(
         lines += ["", f"{counted(len(plan.held), 'finding')} hidden: maintainers rejected similar findings."]
     for limit in limits:
         lines += ["", limit]
-    if not_read:
-        lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(not_read, SHOWN_UNREAD))]
+    if reviewed.not_read:
+        lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(reviewed.not_read, SHOWN_UNREAD))]
     lines += [
         "",
         f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
         marker(key),
     ]
     return "\n".join(lines)
+
+
+def _tests_first(reviewed: Reviewed) -> list[str]:
+    """Broken tests, the part of the change that breaks them, and a repair, unless that is a question which the part answers."""
+    broken = markdown(reviewed.tests) if reviewed.tests else []
+    part, fix = reviewed.culprit, reviewed.fix
+    if part:
+        broken += ["", culprit(part.patch, part.proof)]
+    if fix and not (part and fix.proof and fix.proof.contested):
+        broken += ["", fix_in_review(fix)]
+    return [*broken, ""] if broken else []
 
 
 def limits(*, untested: bool, unasked: bool, bot_name: str) -> list[str]:
@@ -131,13 +146,15 @@ def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
     return shown_files
 
 
-def check_title(*, changed: int, findings: int, unread: int) -> str:
+def check_title(*, changed: int, findings: int, unread: int, tests: ComparedTests | None = None) -> str:
     """The check run's one line."""
     if not changed:
         return NOTHING_CHANGED
-    if not findings and not unread:
+    broken = len(tests.broken) if tests else 0
+    if not findings and not unread and not broken:
         return "Nothing found"
-    parts = [counted(findings, "finding")] if findings else []
+    parts = [f"{counted(broken, 'broken test')}"] if broken else []
+    parts += [counted(findings, "finding")] if findings else []
     parts += [f"{counted(unread, 'file')} not read"] if unread else []
     return ", ".join(parts)
 
@@ -151,9 +168,10 @@ def check_summary(
     unedited: int,
     untested: bool,
     other_base: str,
+    tests: ComparedTests | None = None,
 ) -> str:
     """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
-    lines = [f"{counted(read, 'file')} read."]
+    lines = [*(in_check(tests) if tests else []), f"{counted(read, 'file')} read."]
     if unedited:
         lines.append(f"{counted(unedited, 'file')} only moved, or with another mode: nothing new to read.")
     if other_base:

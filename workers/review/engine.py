@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from memory.model import Finding, Suggestion
-from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff
+from memory.model import Attempt, Finding, Suggestion
+from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff, touched_lines
 from workers.ports import Limits, Sandbox
+from workers.review.broken_tests import ComparedTests, TestComparison
+from workers.review.culprit import Culprit, CulpritSearch
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
 from workers.review.detectors.linters import Bandit, Configured, Ruff
@@ -22,6 +24,7 @@ from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
 from workers.review.findings import FindingWithFix, is_on, is_severe, seen_in
+from workers.review.import_graph import ImportGraph, reaching_tests
 from workers.review.matching import stood_before
 from workers.review.project_options import is_typed, mypy_options, ruff_options, target_version
 from workers.review.read_report import (
@@ -38,7 +41,7 @@ from workers.review.read_report import (
     with_what_counts,
 )
 from workers.review.source import Unread, python_sources
-from workers.review.suggestions import ImportGraph, SuggestionProver, drafts, suggested, that_help
+from workers.review.suggestions import RunTests, SuggestionProver, drafts, suggested, that_help
 from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import Project, run_tests
 from workers.settings import ReviewTool
@@ -106,8 +109,11 @@ def _side_by_side(readings: Sequence[Callable[[], Detection]]) -> list[Detection
         return [done.result() for done in [threads.submit(read) for read in readings]]
 
 
+TEST_SECONDS = 300.0
+"""Time to run the tests of both sides; the base runs in what the head leaves."""
+
 PROOF_SECONDS = 300.0
-"""Time for the test runs of one review; no run is begun after it."""
+"""Time for the test runs of the suggestions of one review; no run is begun after it."""
 
 Progress = Callable[[str], None]
 
@@ -118,7 +124,8 @@ class Reviewed:
 
     `findings` are on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
     others. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
-    not change.
+    not change. `tests` is what the tests say, None where none may be run or there are none; `culprit` the
+    part of the change that breaks some, and `fix` the attempt to repair the head that was proven.
     """
 
     change: Change
@@ -127,6 +134,9 @@ class Reviewed:
     coverage: tuple[FileCoverage, ...]
     standing: Mapping[tuple[str, str], int] = field(default_factory=dict)
     seen: tuple[Finding, ...] = ()
+    tests: ComparedTests | None = None
+    culprit: Culprit | None = None
+    fix: Attempt | None = None
 
     def under(self, names: Mapping[str, str]) -> Reviewed:
         """The same with the fingerprints of earlier rounds, by those of the findings' places."""
@@ -178,17 +188,17 @@ def review_change(
     base_tree: Path,
     head_tree: Path,
     diff: str,
-    project: Callable[[], Project | None],
+    project: Callable[[Path], Project | None],
     may_run_tests: bool,
     progress: Progress,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
     limits: Limits | None = None,
 ) -> Reviewed:
-    """Review the change that `diff` describes between two checkouts (`project` gives the head's, when it is needed).
+    """Review the change that `diff` describes between two checkouts; `project` gives that of a checkout, when it is needed.
 
     `tools` are the operator's; `detectors` read besides those that every review has; `limits` are those of one test run.
-    Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
+    Where there is a project and its tests may be run, both sides are tested, and suggestions are proven. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
     change, head, left_out = _head(head_tree, parse_diff(diff))
@@ -199,8 +209,30 @@ def review_change(
         _delta(base_tree, change, head),
     )
     progress(f"{len(reading.seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, head_tree, limits) if may_run_tests else lambda: None
-    return _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
+    head_project = project(head_tree) if may_run_tests and change.files else None
+    if head_project is None:
+        return _reviewed(change, reading, left_out, _suggestions(reading, change, lambda: None, progress))
+    head_sources, base_sources = python_sources(head_tree), python_sources(base_tree)
+    deadline = time.monotonic() + TEST_SECONDS
+    tests = TestComparison(
+        sandbox=sandbox,
+        head=head_project,
+        base=lambda: project(base_tree) or replace(head_project, tree=base_tree),
+        touched=touched_lines(change),
+        limits=limits or Limits(),
+        deadline=deadline,
+        progress=progress,
+    ).compare(reaching_tests(change, head_sources, base_sources))
+    run = _runner(sandbox, head_project, limits)
+    culprit = None
+    if tests.broken:
+        progress("looking for the part of the change that breaks them")
+        delta = reading.delta
+        search = CulpritSearch(run, delta.base, delta.head.sources, head_project.test_command, deadline)
+        culprit = search.culprit(tests)
+    prover = partial(_prover, run, head_project, ImportGraph(head_sources))
+    reviewed = _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
+    return replace(reviewed, tests=tests, culprit=culprit)
 
 
 def _reviewed(
@@ -264,18 +296,16 @@ def _suggestions(
     return suggested(helpful, proves)
 
 
-def _prover(
-    sandbox: Sandbox, found: Callable[[], Project | None], head_tree: Path, limits: Limits | None
-) -> SuggestionProver | None:
-    project = found()
-    if project is None:
-        return None
+def _prover(run: RunTests, project: Project, imports: ImportGraph) -> SuggestionProver:
+    deadline = time.monotonic() + PROOF_SECONDS
+    return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)
 
-    def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
+
+def _runner(sandbox: Sandbox, project: Project, limits: Limits | None) -> RunTests:
+    def run(tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
-    imports, deadline = ImportGraph(python_sources(head_tree)), time.monotonic() + PROOF_SECONDS
-    return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)
+    return run
 
 
 def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) -> tuple[Detector, ...]:

@@ -13,21 +13,19 @@ first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion
 
 from __future__ import annotations
 
-import ast
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
 
 from memory.model import Proof, Suggestion
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
 from workers.review.findings import FindingWithFix, harm, order, seen_in
+from workers.review.import_graph import ImportGraph
 from workers.review.source import parsed
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import is_test_file
 
 MAX_LINES = 20
 """Lines of a suggestion; a longer one has no readers."""
@@ -101,7 +99,7 @@ MAX_TRIALS = 20
 """Suggestions whose tests are run in one review."""
 
 
-RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
+RunTests = Callable[[Sequence[str], Mapping[str, bytes | None]], TestReport]
 """Runs test files (all when none is named) in the sandbox, on the head with an overlay of files laid over it."""
 
 
@@ -220,73 +218,3 @@ def suggested(found: Sequence[SuggestionDraft], prover: SuggestionProver | None)
         if proof is not None or draft.safe:
             suggestions[draft.seen.finding.fingerprint] = replace(draft.suggestion, proof=proof)
     return suggestions
-
-
-MAX_TEST_FILES = 100
-"""More test files than this are as well run as the whole suite."""
-
-
-class ImportGraph:
-    """Who imports whom among the Python files of a tree (text by path)."""
-
-    def __init__(self, sources: Mapping[str, str]) -> None:
-        self._importers: dict[str, set[str]] = {}
-        named = _files_by_name(sources)
-        for path, text in sources.items():
-            for name in _imported(path, text):
-                for target in _resolved(name, named):
-                    self._importers.setdefault(target, set()).add(path)
-        self._tests = {path for path in sources if is_test_file(path)}
-
-    def tests_of(self, path: str) -> tuple[str, ...]:
-        """The test files that reach `path`, itself included; empty when none does or it is better to run them all."""
-        reached, waiting = {path}, [path]
-        while waiting:
-            for importer in self._importers.get(waiting.pop(), set()) - reached:
-                reached.add(importer)
-                waiting.append(importer)
-        conftests = {PurePosixPath(each).parent for each in reached if PurePosixPath(each).name == "conftest.py"}
-        below = {test for test in self._tests if not conftests.isdisjoint(PurePosixPath(test).parents)}
-        found = (reached & self._tests) | below
-        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
-
-
-def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:
-    """Every file by each name that it can be imported under: where the import root lies is not known."""
-    named: dict[str, set[str]] = {}
-    for path in sources:
-        parts = PurePosixPath(path.removesuffix("/__init__.py")).with_suffix("").parts
-        for at in range(len(parts)):
-            named.setdefault(".".join(parts[at:]), set()).add(path)
-    return named
-
-
-def _resolved(name: str, named: Mapping[str, set[str]]) -> Iterator[str]:
-    """The files that importing `name` runs: the module, and the packages on the way to it."""
-    parts = name.split(".")
-    for end in range(1, len(parts) + 1):
-        yield from named.get(".".join(parts[:end]), ())
-
-
-def _imported(path: str, text: str) -> Iterator[str]:
-    tree = parsed(text)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _base(path, node)
-            yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_dotted(node.value):
-            yield node.value  # import_module("pkg.module"), patch("pkg.module.name")
-
-
-def _base(path: str, node: ast.ImportFrom) -> str:
-    if not node.level:
-        return node.module or ""
-    package = PurePosixPath(path).parent.parts
-    kept = package[: len(package) - (node.level - 1)]
-    return ".".join((*kept, *((node.module,) if node.module else ())))
-
-
-def _is_dotted(text: str) -> bool:
-    return len(text) < 200 and "." in text and all(part.isidentifier() for part in text.split("."))

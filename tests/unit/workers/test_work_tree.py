@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.workers.history.conftest import Branch
 from workers.environments.provide import Commit
-from workers.work_tree import before_changes, is_tracked, origin, top_level, uncommitted
+from workers.errors import BadInput
+from workers.work_tree import (
+    before_changes,
+    is_tracked,
+    main_branch,
+    origin,
+    top_level,
+    uncommitted,
+    uncommitted_files,
+)
 
 
 def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
@@ -22,6 +33,33 @@ def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
     below = {"b.py": b"b = 1\n", "c.py": b"c = 1\n", "new.py": None}
     assert before_changes(tmp_path / "sub") == below
     assert before_changes(tmp_path) == {"a.py": b"a = 1\n", **{f"sub/{name}": text for name, text in below.items()}}
+
+
+def test_what_is_not_committed(tmp_path: Path) -> None:
+    """Changed, new and deleted files of every kind; neither what git ignores nor symlinks."""
+    branch = Branch(tmp_path)
+    branch.commit({"a.py": "a = 1\n", "b.txt": "b\n", "gone.py": "", ".gitignore": "built/\n"})
+    assert uncommitted_files(tmp_path) == {}
+    for name, text in {"a.py": "a = 2\n", "sub/new.py": "", "built/c.py": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "gone.py").unlink()
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    assert uncommitted_files(tmp_path) == {"a.py": b"a = 2\n", "sub/new.py": b"", "gone.py": None}
+
+
+def test_work_starts_from_the_main_branch(tmp_path: Path) -> None:
+    """That of the remote before our own; where neither is there, the user is asked."""
+    branch = Branch(tmp_path)
+    branch.commit({"a.py": ""})
+    branch.git("branch", "-M", "master")
+    assert main_branch(tmp_path) == "master"
+    branch.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert main_branch(tmp_path) == "origin/main"
+    branch.git("update-ref", "-d", "refs/remotes/origin/main")
+    branch.git("branch", "-m", "work")
+    with pytest.raises(BadInput, match="--base"):
+        main_branch(tmp_path)
 
 
 def test_no_program_of_a_repositorys_configuration_runs(tmp_path: Path) -> None:

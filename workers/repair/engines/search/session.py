@@ -35,7 +35,7 @@ from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.run_tests import Project
 
-REPORTED_EVERY, TRYING = 100, "trying candidates"
+REPORTED_EVERY, TRYING = 10.0, "trying candidates"
 
 MOST_DEMANDED = 8
 """So many of the tests that a proof found broken judge what is screened after it."""
@@ -215,9 +215,11 @@ class SearchSession:
         That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
         """
         alone, began = True, time.monotonic()
+        reported = began
         for number, verdict in enumerate(verdicts, start=1):
-            if number % REPORTED_EVERY == 0:
-                self._progress(f"tried {number} candidates, {number / (time.monotonic() - began):.1f} a second")
+            if (now := time.monotonic()) - reported >= REPORTED_EVERY:
+                reported = now
+                self._progress(f"tried {number} candidates, {number / (now - began):.1f} a second")
             self._near.add(verdict)
             if verdict.plausible and alone:
                 self._progress("found a plausible edit: looking for others that pass the same tests")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.review.suggestions import MAX_TEST_FILES, ImportGraph
+from workers.review.import_graph import MAX_TEST_FILES, ImportGraph
 
 TREE = {
     "src/shop/__init__.py": "from .cart import Cart\n",

@@ -1,0 +1,106 @@
+"""What a review says of the tests of both sides, in the real sandbox."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from workers.ports import Limits
+from workers.review.broken_tests import ComparedTests, TestComparison
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.run_tests import discover
+
+pytestmark = pytest.mark.sandbox
+
+PYTEST = "env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest"
+BASE = {
+    "shop/__init__.py": "",
+    "shop/money.py": "def rounded(amount):\n    cents = amount * 100\n    return round(cents) / 100\n\n\ndef free():\n    return 0\n",
+    "shop/tax.py": "def rate():\n    return 0.2\n",
+    "tests/test_money.py": "from shop.money import rounded\n\n\ndef test_up():\n    assert rounded(1.236) == 1.24\n\n\n"
+    "def test_zero():\n    assert rounded(0) == 0\n",
+    "tests/test_free.py": "from shop.money import free\n\n\ndef test_free():\n    assert free() == 0\n",
+    "tests/test_tax.py": "from shop.tax import rate\n\n\ndef test_rate():\n    assert rate() == 0.25\n",
+}
+TOUCHED = {"shop/money.py": frozenset({2, 3})}
+
+
+def compared(
+    root: Path, changes: Mapping[str, str], reaching: tuple[str, ...] = (), seconds: float = 120
+) -> ComparedTests:
+    for name, files in (("base", BASE), ("head", {**BASE, **changes})):
+        for path, text in files.items():
+            (root / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / name / path).write_text(text)
+    comparison = TestComparison(
+        sandbox=Bubblewrap(),
+        head=discover(root / "head", python=None, test_command=PYTEST),
+        base=lambda: discover(root / "base", python=None, test_command=PYTEST),
+        touched=TOUCHED,
+        limits=Limits(),
+        deadline=time.monotonic() + seconds,
+        progress=lambda _: None,
+    )
+    return comparison.compare(reaching)
+
+
+def broken(tests: ComparedTests) -> dict[str, tuple[str, str, int, bool]]:
+    return {test.id: (test.error_type, test.path, test.line, test.added) for test in tests.broken}
+
+
+def test_a_test_that_the_change_breaks_is_named_with_the_changed_line(tmp_path: Path) -> None:
+    wrong = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
+    found = compared(tmp_path, {"shop/money.py": wrong}, ("tests/test_money.py",))
+    assert broken(found) == {"tests/test_money.py::test_up": ("AssertionError", "shop/money.py", 2, False)}
+    assert found.failing_before == ("tests/test_tax.py::test_rate",)
+    assert (found.ran, found.whole, found.flaky, found.unknown) == (4, True, (), ())
+
+
+def test_what_raises_on_a_changed_line_is_placed_there(tmp_path: Path) -> None:
+    wrong = BASE["shop/money.py"].replace("/ 100\n\n", "/ amount\n\n")
+    found = compared(tmp_path, {"shop/money.py": wrong})
+    assert broken(found)["tests/test_money.py::test_zero"] == ("ZeroDivisionError", "shop/money.py", 3, False)
+
+
+def test_a_file_that_cannot_be_collected_any_more_is_named(tmp_path: Path) -> None:
+    gone = BASE["shop/money.py"].partition("\n\n\ndef free")[0]
+    found = compared(tmp_path, {"shop/money.py": gone})
+    assert [(test.id, test.error_type) for test in found.broken] == [("tests/test_free.py", "ImportError")]
+    assert found.failing_before == ("tests/test_tax.py::test_rate",)
+
+
+def test_a_suite_that_cannot_begin_any_more_is_said(tmp_path: Path) -> None:
+    found = compared(tmp_path, {"conftest.py": "import no_such_module\n"})
+    assert [test.id for test in found.broken] == [""]
+    assert "no_such_module" in found.broken[0].message
+
+
+def test_a_failing_test_that_the_change_adds_is_said_to_be_new(tmp_path: Path) -> None:
+    new = BASE["tests/test_free.py"] + "\n\ndef test_more():\n    assert free() == 1\n"
+    found = compared(tmp_path, {"tests/test_free.py": new, "tests/test_new.py": "def test_it():\n    assert 0\n"})
+    assert {id_: added for id_, (_, _, _, added) in broken(found).items()} == {
+        "tests/test_free.py::test_more": True,
+        "tests/test_new.py::test_it": True,
+    }
+
+
+def test_a_flaky_test_is_not_blamed_on_the_change(tmp_path: Path) -> None:
+    flaky = "import os\n\n\ndef test_chance():\n    assert 'APPRENTICE_TRACE' in os.environ\n"
+    found = compared(tmp_path, {"tests/test_chance.py": flaky})
+    assert (found.broken, found.flaky) == ((), ("tests/test_chance.py::test_chance",))
+
+
+def test_a_change_that_breaks_nothing(tmp_path: Path) -> None:
+    found = compared(
+        tmp_path, {"shop/money.py": BASE["shop/money.py"] + "\n"}, ("tests/test_free.py", "tests/test_money.py")
+    )
+    assert (found.broken, found.ran, found.whole) == ((), 4, True)
+
+
+def test_without_time_only_the_tests_that_reach_the_change_run(tmp_path: Path) -> None:
+    found = compared(tmp_path, {}, ("tests/test_free.py",), seconds=0)
+    assert (found.ran, found.whole, found.broken) == (1, False, ())
+    assert found.trouble == "the time was up before the other tests"

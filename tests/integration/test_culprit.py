@@ -1,0 +1,92 @@
+"""Which part of a change breaks tests, in the real sandbox."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from workers.review.broken_tests import BrokenTest, ComparedTests
+from workers.review.culprit import Culprit, CulpritSearch
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.report import TestReport
+from workers.sandbox.run_tests import discover, run_tests
+
+pytestmark = pytest.mark.sandbox
+
+PYTEST = "env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest"
+BEFORE = """def rounded(amount):
+    cents = amount * 100
+    return round(cents) / 100
+
+
+def free():
+    return 0
+"""
+TESTS = """from money import free, rounded
+
+
+def test_up():
+    assert rounded(1.236) == 1.24
+
+
+def test_free():
+    assert free() == 0
+"""
+UP, FREE = "test_money.py::test_up", "test_money.py::test_free"
+
+
+def searched(root: Path, after: str, broken: Sequence[str], *, seconds: float = 60) -> tuple[Culprit | None, list[int]]:
+    """What was found, and how many tests each run was asked for."""
+    (root / "money.py").write_text(after)
+    (root / "test_money.py").write_text(TESTS)
+    project, asked = discover(root, python=None, test_command=PYTEST), list[int]()
+
+    def run(tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
+        asked.append(len(tests))
+        return run_tests(Bubblewrap(), project, tests=tests, overlay=overlay).report
+
+    search = CulpritSearch(run, {"money.py": BEFORE}, {"money.py": after}, ("pytest",), time.monotonic() + seconds)
+    tests = tuple(BrokenTest(id=each, error_type="", message="", path="money.py", line=3) for each in broken)
+    return search.culprit(ComparedTests(broken=tests, ran=2, passed=2 - len(broken))), asked
+
+
+def test_the_part_that_tests_pass_through_is_taken_back_first(tmp_path: Path) -> None:
+    after = '"""Money."""\n' + BEFORE.replace("round(", "int(").replace("return 0", "return 0.0")
+    found, asked = searched(tmp_path, after, [UP])
+    assert found is not None
+    assert found.patch == snapshot('''\
+diff --git a/money.py b/money.py
+--- a/money.py
++++ b/money.py
+@@ -1,7 +1,7 @@
+ """Money."""
+ def rounded(amount):
+     cents = amount * 100
+-    return int(cents) / 100
++    return round(cents) / 100
+ \n\
+ \n\
+ def free():
+''')
+    assert (found.proof.passed_after, found.proof.suite.passed, found.proof.suite.failed) == ((UP,), 2, 0)
+    assert len(asked) <= 4
+
+
+def test_two_faults_have_no_single_part(tmp_path: Path) -> None:
+    after = BEFORE.replace("round(", "int(").replace("return 0\n", "return 1\n")
+    found, asked = searched(tmp_path, after, [UP, FREE])
+    assert (found, asked) == (None, [2, 2])
+
+
+def test_a_file_that_cannot_be_collected_any_more(tmp_path: Path) -> None:
+    found, _ = searched(tmp_path, BEFORE.replace("def free", "def gratis"), ["test_money.py"])
+    assert found is not None
+    assert "+def free():" in found.patch
+
+
+def test_without_time_nothing_is_run(tmp_path: Path) -> None:
+    assert searched(tmp_path, BEFORE.replace("round(", "int("), [UP], seconds=-1) == (None, [])

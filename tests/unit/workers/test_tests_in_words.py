@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inline_snapshot import snapshot
+
+from workers.messages.tests import headline, in_check, lines, markdown
+from workers.review.broken_tests import BrokenTest, ComparedTests
+
+
+def broken(number: int, *, added: bool = False, line: int = 4) -> BrokenTest:
+    return BrokenTest(
+        id=f"tests/test_it.py::test_{number}",
+        error_type="AssertionError",
+        message=f"assert {number} == 0\n +  where",
+        path="it.py" if line else "",
+        line=line,
+        added=added,
+    )
+
+
+def test_broken_and_added_tests_are_counted_apart() -> None:
+    assert headline(ComparedTests(broken=(broken(1), broken(2, added=True), broken(3, added=True)))) == snapshot(
+        "1 test fails that passes without this change, 2 tests fail that this change adds"
+    )
+    assert headline(ComparedTests(broken=(broken(1),))) == snapshot("1 test fails that passes without this change")
+    assert headline(ComparedTests(broken=(broken(1, added=True),))) == snapshot("1 test fails that this change adds")
+
+
+def test_ten_are_shown_and_the_others_counted() -> None:
+    shown = lines(ComparedTests(broken=tuple(broken(number) for number in range(500))))
+    assert (len(shown), shown[0], shown[-1]) == snapshot(
+        (11, "  tests/test_it.py::test_0: AssertionError: assert 0 == 0 (through it.py:4)", "  and 490 more")
+    )
+
+
+def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
+    tests = ComparedTests(
+        ran=12, passed=9, failing_before=("a", "b"), flaky=("c",), trouble="the tests ran longer than 5 s"
+    )
+    assert [headline(tests), *lines(tests)] == snapshot(
+        [
+            "No test is broken: 9 tests passed, not all ran",
+            "2 tests failing without this change too.",
+            "1 test failing once and passing when run again.",
+            "Not all tests ran: the tests ran longer than 5 s.",
+        ]
+    )
+    assert markdown(tests) == []
+    assert in_check(tests) == snapshot(
+        [
+            "No test is broken: 9 tests passed, not all ran.",
+            "2 tests failing without this change too.",
+            "1 test failing once and passing when run again.",
+            "Not all tests ran: the tests ran longer than 5 s.",
+        ]
+    )
+
+
+def test_what_cannot_be_collected_or_begun() -> None:
+    file = BrokenTest(id="tests/test_it.py", error_type="ImportError", message="cannot import name 'f' from 'it'")
+    begin = BrokenTest(id="", error_type="", message="pytest could not start: no module")
+    assert headline(ComparedTests(broken=(file, file, begin, replace(file, added=True)))) == snapshot(
+        "pytest cannot begin any more, 2 test files cannot be imported any more, 1 added test file cannot be imported"
+    )
+    assert lines(ComparedTests(broken=(file, begin), trouble="pytest could not start: no module")) == snapshot(
+        [
+            "  tests/test_it.py cannot be imported: ImportError: cannot import name 'f' from 'it'",
+            "  pytest cannot begin: pytest could not start: no module",
+        ]
+    )
+
+
+def test_untrusted_words_are_no_markdown() -> None:
+    bad = BrokenTest(
+        id="t.py::test_`x`", error_type="E", message="@maya fixes #1 [x](http://x.y) `a`", path="a`.py", line=1
+    )
+    assert markdown(ComparedTests(broken=(bad,))) == snapshot(
+        [
+            "**1 test fails that passes without this change**",
+            "",
+            "- `t.py::test_'x'`: E: @\u200bmaya fixes\u200b #\u200b1 \\[x\\](http:\u200b//x.y) 'a' (through `a'.py:1`)",
+        ]
+    )

@@ -1,0 +1,92 @@
+"""What the tests of both sides say of a change, in plain lines and in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from workers.messages.markdown import counted, name, plain
+from workers.review.broken_tests import BrokenTest, ComparedTests
+
+SHOWN_TESTS = 10
+
+
+def headline(tests: ComparedTests) -> str:
+    """The verdict in one line."""
+    if tests.broken:
+        return ", ".join(_parts(tests.broken))
+    if not tests.ran:
+        return "No test ran"
+    return f"No test is broken: {counted(tests.passed, 'test')} passed{'' if tests.whole else ', not all ran'}"
+
+
+def lines(tests: ComparedTests) -> list[str]:
+    """The broken tests for a terminal, the first ten of them, and what else is known."""
+    return [*_tests(tests, lambda test: f"  {_line(test, str, str)}", "  "), *_notes(tests)]
+
+
+def markdown(tests: ComparedTests) -> list[str]:
+    """The section of a review; nothing where no test is broken."""
+    if not tests.broken:
+        return []
+    shown = _tests(tests, lambda test: f"- {_line(test, name, plain)}", "- ")
+    notes = [plain(line) for line in _notes(tests)]
+    return [f"**{headline(tests)}**", "", *shown, *(["", *notes] if notes else [])]
+
+
+def in_check(tests: ComparedTests) -> list[str]:
+    """The section of a check run."""
+    section = markdown(tests)
+    return [*section, ""] if section else [f"{headline(tests)}.", *(plain(line) for line in _notes(tests))]
+
+
+_KINDS = {
+    (False, False): ("1 test fails that passes without this change", "{} tests fail that pass without this change"),
+    (True, False): ("1 test file cannot be imported any more", "{} test files cannot be imported any more"),
+    (False, True): ("1 test fails that this change adds", "{} tests fail that this change adds"),
+    (True, True): ("1 added test file cannot be imported", "{} added test files cannot be imported"),
+}
+"""By whether pytest could not collect the whole file, and whether the change adds it."""
+
+
+def _parts(broken: Sequence[BrokenTest]) -> Iterator[str]:
+    """How many of each kind are broken."""
+    if any(not test.id for test in broken):
+        yield "pytest cannot begin any more"
+    kinds = Counter((test.is_file, test.added) for test in broken if test.id)
+    for kind, (one, many) in _KINDS.items():
+        if number := kinds[kind]:
+            yield one if number == 1 else many.format(number)
+
+
+def _tests(tests: ComparedTests, line: Callable[[BrokenTest], str], indent: str) -> list[str]:
+    rest = len(tests.broken) - SHOWN_TESTS
+    return [*map(line, tests.broken[:SHOWN_TESTS]), *([f"{indent}and {rest} more"] if rest > 0 else [])]
+
+
+def _line(test: BrokenTest, quoted: Callable[[str], str], sentence: Callable[[str], str]) -> str:
+    subject = quoted(test.id) if test.id else "pytest cannot begin"
+    cannot = " cannot be imported" if test.is_file else ""
+    message = next((line.strip() for line in test.message.splitlines() if line.strip()), "")
+    what = ": ".join(part for part in (test.error_type, message) if part)
+    through = f" (through {quoted(f'{test.path}:{test.line}')})" if test.path else ""
+    return f"{subject}{cannot}: {sentence(what)}{through}"
+
+
+def _notes(tests: ComparedTests) -> list[str]:
+    """What is known beside the broken tests, and what is not."""
+    return [
+        *_some(tests.failing_before, "failing without this change too"),
+        *_some(tests.flaky, "failing once and passing when run again"),
+        *_some(tests.unknown, "failing, and not compared: the time was up"),
+        *([f"Not all tests ran: {tests.trouble}."] if tests.trouble and not _named(tests) else []),
+    ]
+
+
+def _some(tests: Sequence[str], what: str) -> list[str]:
+    return [f"{counted(len(tests), 'test')} {what}."] if tests else []
+
+
+def _named(tests: ComparedTests) -> bool:
+    """Whether the broken tests say already why not all ran."""
+    return any(test.is_file or not test.id for test in tests.broken)

@@ -1,0 +1,192 @@
+"""Which tests a change breaks: they pass at its base, and fail at its head each time they run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from workers.ports import Limits, Sandbox
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project, TestRun, run_tests
+
+LEAST_SECONDS = 5.0
+"""No run is begun with less time than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenTest:
+    """A test that the change breaks, or a failing one that it adds (`added`).
+
+    `id` is a file where pytest cannot collect it, and empty where pytest cannot begin. `path` and `line` are the changed
+    line that it passes through, empty and 0 where it passes through none.
+    """
+
+    id: str
+    error_type: str
+    message: str
+    path: str = ""
+    line: int = 0
+    added: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that pytest cannot collect."""
+        return bool(self.id) and "::" not in self.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedTests:
+    """What the tests say of a change.
+
+    `ran` counts the tests that ran at the head, `passed` those that passed; `whole` tells whether these are all, else
+    `trouble` why not. Tests in `failing_before` fail at the base too, `flaky` ones passed when they ran again, and for
+    those in `unknown` the time was up before they ran at the base.
+    """
+
+    broken: tuple[BrokenTest, ...] = ()
+    ran: int = 0
+    passed: int = 0
+    whole: bool = False
+    trouble: str = ""
+    failing_before: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class _AtBase(StrEnum):
+    PASSES = "passes"
+    FAILS = "fails"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestComparison:
+    """Runs the tests of both sides; at the base only the files of those that fail at the head.
+
+    `base` gives the project there, `touched` are the changed lines by path. No run begins after `deadline`, a point of
+    time.monotonic(), and none lasts longer.
+    """
+
+    __test__ = False
+
+    sandbox: Sandbox
+    head: Project
+    base: Callable[[], Project]
+    touched: Mapping[str, frozenset[int]]
+    limits: Limits
+    deadline: float
+    progress: Callable[[str], None]
+
+    def compare(self, reaching: Sequence[str]) -> ComparedTests:
+        """Run the test files `reaching` the change first, then all as far as time allows. Raises CannotRun without a sandbox."""
+        report = self._at_head(reaching)
+        compared = ComparedTests(
+            ran=len(report.results),
+            passed=len(report.passing()),
+            whole=report.complete,
+            trouble=report.trouble,
+        )
+        failing = {result.id: result for result in _failing(report)}
+        if not failing:
+            return compared
+        self.progress(f"{len(failing)} tests fail at the head; running them at the base")
+        at_base = self._at_base(failing)
+        suspects = [test for test, side in at_base.items() if side in (_AtBase.PASSES, _AtBase.ABSENT)]
+        again = self._run(self.head, [test for test in suspects if test], trace=True) if suspects else None
+        flaky = {result.id for result in again.report.passing()} if again else set()
+        broken = [test for test in suspects if test not in flaky]
+        return replace(
+            compared,
+            broken=tuple(self._broken(failing[test], at_base[test], again) for test in broken),
+            failing_before=_of(at_base, _AtBase.FAILS),
+            flaky=tuple(test for test in suspects if test in flaky),
+            unknown=_of(at_base, _AtBase.UNKNOWN),
+        )
+
+    def _at_head(self, reaching: Sequence[str]) -> TestReport:
+        """The results of the files that reach the change, and of the others where there was time for all."""
+        if not reaching:
+            self.progress("running the tests")
+            return self._run(self.head, ()).report
+        self.progress(f"running the tests that reach the change, in {len(reaching)} files")
+        first = self._run(self.head, reaching).report
+        if not self._has_time():
+            return replace(first, complete=False, trouble=first.trouble or "the time was up before the other tests")
+        self.progress("running all tests")
+        rest = self._run(self.head, ()).report
+        known = {result.id for result in rest.results}
+        return replace(rest, results=(*rest.results, *(each for each in first.results if each.id not in known)))
+
+    def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
+        """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""
+        base = self.base()
+        there = [test for test in tests if (base.tree / _file(test)).is_file() or not test]
+        first = self._run(base, () if "" in there else sorted(map(_file, there))).report if there else None
+        sides = {test: _AtBase.ABSENT if first is None or test not in there else _side(test, first) for test in tests}
+        passing = [test for test in _of(sides, _AtBase.PASSES) if test]
+        again = self._run(base, passing).report if passing and self._has_time() else None
+        lost = [test for test in passing if again and _side(test, again) is _AtBase.FAILS]
+        return sides | dict.fromkeys(lost, _AtBase.FAILS)
+
+    def _broken(self, result: TestResult, side: _AtBase, again: TestRun | None) -> BrokenTest:
+        path, line = self._place(result, again.lines if again else {})
+        return BrokenTest(
+            id=result.id,
+            error_type=result.error_type,
+            message=result.message,
+            path=path,
+            line=line,
+            added=side is _AtBase.ABSENT,
+        )
+
+    def _place(self, result: TestResult, lines: Mapping[str, Mapping[str, frozenset[int]]]) -> tuple[str, int]:
+        """The changed line nearest to where the test fails: in its traceback, else one that it runs."""
+        for frame in reversed(result.frames):
+            if frame.line in self.touched.get(frame.path, ()):
+                return frame.path, frame.line
+        ran = lines.get(result.id) or lines.get("", {})
+        passed = sorted(
+            (path, line) for path, touched in self.touched.items() for line in touched & ran.get(path, frozenset())
+        )
+        innermost = result.frames[-1].path if result.frames else ""
+        return min(passed, key=lambda place: place[0] != innermost, default=("", 0))
+
+    def _run(self, project: Project, tests: Sequence[str], *, trace: bool = False) -> TestRun:
+        wall = min(self.limits.wall_seconds, max(LEAST_SECONDS, self.deadline - time.monotonic()))
+        return run_tests(
+            self.sandbox, project, tests=tests, limits=replace(self.limits, wall_seconds=wall), trace=trace
+        )
+
+    def _has_time(self) -> bool:
+        return time.monotonic() + LEAST_SECONDS < self.deadline
+
+
+def _failing(report: TestReport) -> list[TestResult]:
+    """The failing tests, without the one during which time ended the run; one without an id where pytest cannot begin."""
+    if report.started or not report.trouble:
+        return [result for result in report.failing() if result.message != report.trouble]
+    return [TestResult(id="", outcome=TestOutcome.ERROR, seconds=0.0, message=report.trouble)]
+
+
+def _side(test: str, report: TestReport) -> _AtBase:
+    """How a test ended in this run; of a file, and of no test, all that are in it count."""
+    if not test:
+        return _AtBase.PASSES if report.passing() else _AtBase.FAILS
+    ended = [each for each in report.results if each.id == test or each.id.startswith(f"{test}::")]
+    if not ended:
+        return _AtBase.ABSENT if report.complete else _AtBase.UNKNOWN
+    failed = {each.id for each in report.failing()}
+    if any(each.id == test for each in ended):
+        return _AtBase.FAILS if test in failed else _AtBase.PASSES
+    return _AtBase.PASSES if report.passing() else _AtBase.FAILS
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _of(sides: Mapping[str, _AtBase], side: _AtBase) -> tuple[str, ...]:
+    return tuple(test for test, each in sides.items() if each is side)

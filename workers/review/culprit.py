@@ -1,0 +1,118 @@
+"""The part of a change that breaks tests: the smallest part without which they pass, shown by running them."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory.model import Proof, SuiteCount
+from workers.diffs import split_lines, unified
+from workers.line_matching import LineMatcher
+from workers.review.broken_tests import BrokenTest, ComparedTests
+from workers.review.suggestions import RunTests
+from workers.sandbox.report import TestReport
+from workers.sandbox.run_tests import is_test_file
+
+MOST_TRIALS = 12
+"""Parts that are left out in turn, each in a run of the broken tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Culprit:
+    """A patch of the head that takes a part of the change back, and the proof that the broken tests pass with it."""
+
+    patch: str
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Lines `start`..`end` of a file of the head, counted from 0, that were `old` at the base."""
+
+    path: str
+    start: int
+    end: int
+    old: tuple[str, ...]
+
+    def holds(self, test: BrokenTest) -> bool:
+        """Whether the test passes through a line of it, or one beside what it removed."""
+        return test.path == self.path and self.start <= test.line <= max(self.end, self.start + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritSearch:
+    """Takes one part of a change back after another. `before` and `after` are the texts of its files, by path.
+
+    Tests are left as they are. No run begins after `deadline`, a point of time.monotonic().
+    """
+
+    run: RunTests
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    command: Sequence[str]
+    deadline: float
+
+    def culprit(self, tests: ComparedTests) -> Culprit | None:
+        """The first part without which all broken tests pass and no other fails; of several, what they pass through is tried first."""
+        broken = [test for test in tests.broken if test.id and not test.added]
+        names = [test.id for test in broken]
+        parts = sorted(self._parts(), key=lambda part: -sum(part.holds(test) for test in broken))
+        for part in parts[:MOST_TRIALS] if names else ():
+            if time.monotonic() > self.deadline:
+                return None
+            texts = {part.path: self._without(part)}
+            if _passes(names, self.run(names, _overlay(texts))):
+                return self._proven(texts, names, tests)
+        return None
+
+    def _parts(self) -> Iterator[_Part]:
+        for path, text in self.after.items():
+            if is_test_file(path) or path not in self.before:
+                continue
+            old, new = split_lines(self.before[path]), split_lines(text)
+            for kind, low, high, start, end in LineMatcher(old, new).get_opcodes():
+                if kind != "equal":
+                    yield _Part(path=path, start=start, end=end, old=tuple(old[low:high]))
+
+    def _without(self, part: _Part) -> str:
+        lines = split_lines(self.after[part.path])
+        return "".join([*lines[: part.start], *part.old, *lines[part.end :]])
+
+    def _proven(self, texts: Mapping[str, str], names: Sequence[str], tests: ComparedTests) -> Culprit | None:
+        """The whole suite with it: nothing fails that did not fail at the head too, and no test is gone."""
+        if time.monotonic() > self.deadline:
+            return None
+        report = self.run((), _overlay(texts))
+        known = {*tests.failing_before, *tests.flaky, *tests.unknown, *(test.id for test in tests.broken if test.added)}
+        new = [result.id for result in report.failing() if result.id not in known]
+        if new or not _passes(names, report) or len(report.passing()) < tests.passed + len(names):
+            return None
+        before = SuiteCount(
+            passed=tests.passed, failed=len(known) + len(names), skipped=report.count().skipped, collected=tests.ran
+        )
+        proof = Proof(
+            failed_before=tuple(names),
+            passed_after=tuple(names),
+            before=before,
+            suite=report.count(),
+            repeats=2,
+            command=shlex.join(self.command),
+        )
+        patch = "".join(unified(path, self.after[path], text) for path, text in texts.items())
+        return Culprit(patch=patch, proof=proof)
+
+
+def _overlay(texts: Mapping[str, str]) -> dict[str, bytes | None]:
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def _passes(names: Sequence[str], report: TestReport) -> bool:
+    """Whether each test passed, and each test of each file that could not be collected."""
+    passed, failed = {each.id for each in report.passing()}, {each.id for each in report.failing()}
+    return all(
+        name in passed
+        or ("::" not in name and name not in failed and any(each.startswith(f"{name}::") for each in passed))
+        for name in names
+    )

@@ -1,0 +1,95 @@
+"""Which files of a tree import which, read without running them: the tests that reach a changed file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from workers.diffs import Change
+from workers.review.source import parsed
+from workers.sandbox.run_tests import is_test_file
+
+MAX_TEST_FILES = 100
+"""More test files than this are as well run as the whole suite."""
+
+
+class ImportGraph:
+    """Who imports whom among the Python files of a tree (text by path)."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self._importers: dict[str, set[str]] = {}
+        named = _files_by_name(sources)
+        for path, text in sources.items():
+            for name in _imported(path, text):
+                for target in _resolved(name, named):
+                    self._importers.setdefault(target, set()).add(path)
+        self._tests = {path for path in sources if is_test_file(path)}
+
+    def tests_of(self, path: str) -> tuple[str, ...]:
+        """The test files that reach `path`, itself included; empty when none does or it is better to run them all."""
+        reached, waiting = {path}, [path]
+        while waiting:
+            for importer in self._importers.get(waiting.pop(), set()) - reached:
+                reached.add(importer)
+                waiting.append(importer)
+        conftests = {PurePosixPath(each).parent for each in reached if PurePosixPath(each).name == "conftest.py"}
+        below = {test for test in self._tests if not conftests.isdisjoint(PurePosixPath(test).parents)}
+        found = (reached & self._tests) | below
+        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+
+
+def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Every file by each name that it can be imported under: where the import root lies is not known."""
+    named: dict[str, set[str]] = {}
+    for path in sources:
+        parts = PurePosixPath(path.removesuffix("/__init__.py")).with_suffix("").parts
+        for at in range(len(parts)):
+            named.setdefault(".".join(parts[at:]), set()).add(path)
+    return named
+
+
+def _resolved(name: str, named: Mapping[str, set[str]]) -> Iterator[str]:
+    """The files that importing `name` runs: the module, and the packages on the way to it."""
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        yield from named.get(".".join(parts[:end]), ())
+
+
+def _imported(path: str, text: str) -> Iterator[str]:
+    tree = parsed(text)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(path, node)
+            yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_dotted(node.value):
+            yield node.value  # import_module("pkg.module"), patch("pkg.module.name")
+
+
+def _base(path: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = PurePosixPath(path).parent.parts
+    kept = package[: len(package) - (node.level - 1)]
+    return ".".join((*kept, *((node.module,) if node.module else ())))
+
+
+def _is_dotted(text: str) -> bool:
+    return len(text) < 200 and "." in text and all(part.isidentifier() for part in text.split("."))
+
+
+def reaching_tests(change: Change, head: Mapping[str, str], base: Mapping[str, str]) -> tuple[str, ...]:
+    """The test files of the head that reach a changed file, or one that is gone; empty when it is better to run them all."""
+    now, before = ImportGraph(head), ImportGraph(base)
+    graphs = {False: now, True: before}
+    found = {
+        test
+        for file in change.files
+        for path, gone in ((file.path, False), (file.old_path, True))
+        if path.endswith(".py") and (path not in head) is gone
+        for test in graphs[gone].tests_of(path)
+        if test in head
+    }
+    return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
