@@ -12,6 +12,7 @@ import pytest
 
 from bot.cli.console import EXTRAS
 from tests.integration.command_line import ROOT, SHOP, committed
+from tests.wheels import installed_wheel, run
 
 WITHOUT_EXTRAS = """
 import sys
@@ -65,31 +66,11 @@ def test_every_extra_is_known_to_the_command_line() -> None:
     assert set(project["optional-dependencies"]) - ours == set(EXTRAS)
 
 
-def run(*command: str | Path, home: Path, fails_with: int = 0) -> str:
-    """Run an installed program with an empty environment; the standard output."""
-    given = {"PATH": "/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
-    done = subprocess.run([*map(str, command)], env=given, cwd=home, capture_output=True, text=True, check=False)
-    assert done.returncode == fails_with, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "Traceback" not in done.stderr
-    return done.stdout
-
-
-def build_wheel(directory: Path) -> Path:
-    """The wheel of this checkout."""
-    uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", directory, ROOT], check=True)
-    (wheel,) = directory.glob("*.whl")
-    return wheel
-
-
 @pytest.mark.extended
 @pytest.mark.network_registry
 def test_the_wheel_alone(tmp_path: Path) -> None:
     """In an empty environment the wheel stays below 200 MiB without torch, and repairs, reviews and examines."""
-    uv, environment = Path(sys.executable).with_name("uv"), tmp_path / "environment"
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, environment], check=True)
-    wheel = build_wheel(tmp_path / "dist")
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", environment / "bin" / "python", wheel], check=True)
+    environment = installed_wheel(tmp_path)
     (packages,) = environment.glob("lib/python*/site-packages")
     size = sum(path.stat().st_blocks * 512 for path in packages.rglob("*") if path.is_file())
     assert size < MEBIBYTES * 2**20
