@@ -153,15 +153,26 @@ def test_compose_names_stages_that_exist(compose: Mapping[str, Any]) -> None:
     assert "bubblewrap" not in stages["web"]
 
 
-def test_dockerfile_copies_what_exists() -> None:
+@pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.cli"])
+def test_dockerfile_copies_what_exists(name: str) -> None:
     """Every path that is copied from the repository is there, and let through by the ignore file."""
-    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-    through = set(re.findall(r"^!(\S+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
+    dockerfile = (DEPLOY / name).read_text(encoding="utf-8")
+    through = set(re.findall(r"^!(\S+)$", (DEPLOY / f"{name}.dockerignore").read_text(), re.MULTILINE))
     copied = {
         word for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]
     }
     assert copied == through
     assert all((ROOT / path).exists() for path in copied)
+
+
+def test_the_image_of_the_command_line_is_confined() -> None:
+    """It runs as an ordinary user, with what a sandbox needs and no extra of the package."""
+    dockerfile = (DEPLOY / "Dockerfile.cli").read_text(encoding="utf-8")
+    last = dockerfile.rpartition("\nFROM ")[2]
+    assert "bubblewrap" in last
+    assert "USER 10005:10005" in last
+    assert last.index("USER") < last.index("ENTRYPOINT")
+    assert not re.search(r"torch==|/src\[", dockerfile)
 
 
 WEB_ALONE = """
@@ -383,5 +394,5 @@ def test_runbook_names_what_exists() -> None:
 
 def test_scripts_can_be_run() -> None:
     """What users start is executable."""
-    for name in ("audit", "create-app", "lock", "make-venv", "pin-images", "system-packages"):
+    for name in ("action/run.sh", "audit", "create-app", "lock", "make-venv", "pin-images", "system-packages"):
         assert (DEPLOY / name).stat().st_mode & stat.S_IXUSR, name

@@ -37,6 +37,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/architecture.md",
+    "docs/ci.md",
     "docs/commands.md",
     "docs/environments.md",
     "docs/evaluating-a-model.md",
