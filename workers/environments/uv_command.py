@@ -128,7 +128,7 @@ def _pip_settings() -> Iterator[tuple[str, str]]:
         timeout=UV_SECONDS,
         check=False,
     )
-    found = re.findall(r"^(global|site|user|install|:env:)\.(\S+?)=('.*')$", listed.stdout, re.MULTILINE)
+    found = re.findall(r"^(global|site|user|install|:env:)\.([^\s=]+)=('.*')$", listed.stdout, re.MULTILINE)
     for _, name, value in sorted(found, key=lambda each: each[0] == ":env:"):
         yield name.removeprefix("."), str(ast.literal_eval(value))
 
