@@ -43,14 +43,17 @@ class Hunk:
     lines: tuple[str, ...]
 
     def touched(self) -> Iterator[int]:
-        """The numbers, on the new side, of the lines that this hunk adds, and of those around the lines that it removes."""
-        number = self.new_start
+        """The numbers, on the new side, of the lines that this hunk adds, and of those around lines that it only removes."""
+        number, removed = self.new_start, False
         for line in self.lines:
             if line.startswith("+"):
                 yield number
-            elif line.startswith("-"):
+            elif removed and line.startswith(" "):
                 yield from (max(number - 1, 1), number)
+            removed = line.startswith("-") or (removed and line.startswith("\\"))
             number += not line.startswith(("-", "\\"))
+        if removed:
+            yield max(number - 1, 1)
 
     def added(self) -> Iterator[int]:
         """The numbers, on the new side, of the lines that this hunk adds."""

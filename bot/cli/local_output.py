@@ -8,15 +8,18 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from bot.local import LocalReview
-from memory.model import Attempt, Finding, Proof, Suggestion
+from memory.model import Action, Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
 from workers.messages import repair, tests
+from workers.messages.markdown import counted
+from workers.messages.review import fixing_command
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.broken_tests import ComparedTests
 
 Json = dict[str, object]
 
 MOST_SET_ASIDE = 10
+SHOWN_OF_A_RULE = 10
 
 
 def _fields(value: object, *names: str) -> Json:
@@ -225,20 +228,39 @@ def print_reviewed(result: LocalReview, out: Console) -> None:
         out.print(Syntax(fix.patch, "diff", background_color="default"))
         out.print(_proof_line(fix.proof))
         _confidence(fix.proof, out)
-    for finding in result.shown():
-        decided = result.decided[finding.fingerprint]
-        out.print(
-            f"{escape(finding.path)}:{finding.line} [bold]{escape(finding.rule)}[/] ({finding.severity}) "
-            f"{escape(finding.message)}"
-        )
-        out.print(
-            f"  {decided.action.replace('_', ' ')}: {escape(decided.why)}  [{finding.fingerprint[:12]}]", markup=False
-        )
-        if finding.suggestion is not None and finding.suggestion.proof is not None:
-            suggestion = finding.suggestion
-            out.print(f"  suggested for lines {suggestion.start_line}-{suggestion.end_line}, applied and tested:")
-            out.print(Syntax(suggestion.replacement, "python", background_color="default"))
+    _print_findings(result, out)
     not_read = result.reviewed.not_read
     for path, reason in not_read.items():
         out.print(f"not read: {escape(path)}: {escape(reason)}")
     out.print(f"{len(result.shown())} findings, {result.reviewed.files_read} files read, {len(not_read)} not read")
+
+
+def _print_findings(result: LocalReview, out: Console) -> None:
+    """What a review would post, the findings of one rule together; what it would hide is counted."""
+    groups: dict[str, list[Finding]] = {}
+    hidden = 0
+    for finding in result.shown():
+        if result.decided[finding.fingerprint].action is Action.HOLD:
+            hidden += 1
+        else:
+            groups.setdefault(finding.rule, []).append(finding)
+    for findings in groups.values():
+        for finding in findings[:SHOWN_OF_A_RULE]:
+            _print_finding(finding, out)
+        if (more := len(findings) - SHOWN_OF_A_RULE) > 0:
+            out.print(f"  and {more} more of {findings[0].rule} (--json lists them)", markup=False)
+        if len(findings) > 1 and (command := fixing_command(findings)):
+            out.print(f"  {command} fixes what it can", markup=False, highlight=False)
+    if hidden:
+        out.print(f"{counted(hidden, 'finding')} hidden: maintainers rejected similar findings")
+
+
+def _print_finding(finding: Finding, out: Console) -> None:
+    out.print(
+        f"{escape(finding.path)}:{finding.line} [bold]{escape(finding.rule)}[/] ({finding.severity}) "
+        f"{escape(finding.message)}  {escape(f'[{finding.fingerprint[:12]}]')}"
+    )
+    if finding.suggestion is not None and finding.suggestion.proof is not None:
+        suggestion = finding.suggestion
+        out.print(f"  suggested for lines {suggestion.start_line}-{suggestion.end_line}, applied and tested:")
+        out.print(Syntax(suggestion.replacement, "python", background_color="default"))

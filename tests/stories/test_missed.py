@@ -76,7 +76,7 @@ def test_a_file_that_could_not_be_read(town: Town) -> None:
 ```
 <sub>Applied and tested: 10 tests passed before and after (`python -m pytest`).</sub>
 
-<sub>missed in the review of <sha7>, where this file was not fully read · no verdict on F541 here yet; acceptance 0.65 ± 0.27 · `@apprentice why <id>`</sub>
+<sub>missed in the review of <sha7>, where this file was not fully read · `@apprentice why <id>`</sub>
 <!-- marker -->\
 """
         ]

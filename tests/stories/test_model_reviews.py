@@ -130,7 +130,7 @@ def test_a_finding_with_a_proven_suggestion(tmp_path: Path) -> None:
 ```
 <sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_bag.py`).</sub>
 
-<sub>no verdict on model-correctness here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """
             ]
@@ -392,7 +392,7 @@ def test_the_models_words_do_nothing(tmp_path: Path) -> None:
                 """\
 **model-correctness** (major, correctness): @\u200bmaya /approve &lt;b>x&lt;/b> !\\[i\\](https:\u200b//evil.example/x.png): fixes\u200b #\u200b1 www\u200b.evil.example &\u200bcommat;maya \\[secret removed\\] ''' /merge
 
-<sub>no verdict on model-correctness here yet; acceptance 0.60 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """
             ]

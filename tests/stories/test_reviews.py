@@ -173,7 +173,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 ```
 <sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
 
-<sub>no verdict on F401 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """,
             '''\
@@ -187,7 +187,7 @@ def label(name, amount, notes=None):
 ```
 <sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
 
-<sub>no verdict on B006 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 ''',
             """\
@@ -198,7 +198,7 @@ def label(name, amount, notes=None):
 ```
 <sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
 
-<sub>no verdict on E711 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """,
             """\
@@ -209,7 +209,7 @@ def label(name, amount, notes=None):
 ```
 <sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
 
-<sub>no verdict on F541 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """,
         ]
@@ -551,7 +551,7 @@ def test_hostile_code(town: Town) -> None:
 ````
 <sub>Applied and tested: 1 test passed before and after (`python -m pytest tests/test_words.py`).</sub>
 
-<sub>no verdict on E711 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """,
             """\
@@ -562,7 +562,7 @@ def test_hostile_code(town: Town) -> None:
 `````
 <sub>Applied and tested: 1 test passed before and after (`python -m pytest tests/test_words.py`).</sub>
 
-<sub>no verdict on F541 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<sub>`@apprentice why <id>`</sub>
 <!-- marker -->\
 """,
         ]

@@ -25,7 +25,7 @@ def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, co
     asked = this.job.commanded and this.job.comment_id
     review = None
     if plan.new or plan.resolved or plan.back or asked or newly_broken(this, reviewed):
-        review = _post_review(this, reviewed, decided, plan, context)
+        review = _post_review(this, reviewed, plan, context)
     _reopen_returned(this, plan, context)
     _remember(this, reviewed, decided, plan, context)
     if review is not None:
@@ -34,7 +34,7 @@ def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, co
     _post_check(this, reviewed, plan, context)
 
 
-def _post_review(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> int:
+def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> int:
     key, bot_name = this.key("review"), context.settings.bot_name
     inline = [
         InlineComment(
@@ -44,7 +44,6 @@ def _post_review(this: Round, reviewed: Reviewed, decided: Decided, plan: Review
             body=reviews.finding_comment(
                 each.finding,
                 with_suggestion=each.with_suggestion,
-                reason=decided[each.finding.fingerprint].why,
                 missed=plan.missed.get(each.finding.fingerprint),
                 bot_name=bot_name,
             ),

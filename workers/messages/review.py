@@ -15,6 +15,7 @@ from workers.review.engine import Reviewed
 from workers.review.plan import Missed, ReviewPlan
 
 SHOWN_FINDINGS = 20
+SHOWN_PLACES = 10
 SHOWN_UNREAD = 10
 SHOWN_UNREAD_IN_CHECK = 50
 SHOWN_REASONS = 5
@@ -32,16 +33,14 @@ ANNOTATION_LEVELS = {
 }
 
 
-def finding_comment(
-    finding: Finding, *, with_suggestion: bool, reason: str, bot_name: str, missed: Missed | None = None
-) -> str:
-    """One inline comment."""
+def finding_comment(finding: Finding, *, with_suggestion: bool, bot_name: str, missed: Missed | None = None) -> str:
+    """One inline comment; the command in it asks for the reason, with its figures."""
     lines = [f"**{plain(finding.rule)}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"]
     if with_suggestion and finding.suggestion is not None:
         lines += ["", _suggestion(finding.suggestion.replacement), _suggestion_proof(finding.suggestion.proof)]
     lines += [
         "",
-        f"<sub>{_missed(missed)}{plain(reason)} · `@{bot_name} why {finding.fingerprint[:12]}`</sub>",
+        f"<sub>{_missed(missed)}`@{bot_name} why {finding.fingerprint[:12]}`</sub>",
         marker(finding.fingerprint),
     ]
     return "\n".join(lines)
@@ -86,10 +85,7 @@ def review_body(
     posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
     lines = [*_tests_first(reviewed), f"Reviewed {sha[:12]}: {posted}."]
     if plan.summary:
-        shown = (_summary_line(f, plan.missed.get(f.fingerprint)) for f in plan.summary[:SHOWN_FINDINGS])
-        lines += ["", "**Also seen**", "", *shown]
-        if len(plan.summary) > SHOWN_FINDINGS:
-            lines.append(f"- and {len(plan.summary) - SHOWN_FINDINGS} more in the check run")
+        lines += ["", "**Also seen**", "", *_summary(plan)]
     if plan.missed:
         unread = sum(1 for each in plan.missed.values() if each.because)
         why = f", {unread} of them in files not fully read then" if unread else ""
@@ -187,6 +183,36 @@ def check_summary(
     lines += limits
     lines += [f"- not read: {line}" for line in _not_read(not_read, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
+
+
+def _summary(plan: ReviewPlan) -> list[str]:
+    """A line for each rule; those that an earlier round missed have their own."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in plan.summary:
+        missed = finding.fingerprint in plan.missed
+        groups.setdefault(finding.fingerprint if missed else finding.rule, []).append(finding)
+    lines = [
+        _summary_line(some[0], plan.missed.get(some[0].fingerprint)) if len(some) == 1 else _group_line(some)
+        for some in groups.values()
+    ]
+    more = sum(len(some) for some in list(groups.values())[SHOWN_FINDINGS:])
+    return [*lines[:SHOWN_FINDINGS], *([f"- and {more} more in the check run"] if more else [])]
+
+
+def _group_line(findings: Sequence[Finding]) -> str:
+    """What findings of one rule have in common, and their places."""
+    first = findings[0]
+    places = [name(f"{each.path}:{each.line}") for each in findings[:SHOWN_PLACES]]
+    more = f" and {len(findings) - SHOWN_PLACES} more" if len(findings) > SHOWN_PLACES else ""
+    command = fixing_command(findings)
+    fixed = f"; {name(command)} fixes what it can" if command else ""
+    return f"- **{plain(first.rule)}** {len(findings)} times, {', '.join(places)}{more}: {plain(first.message)}{fixed}"
+
+
+def fixing_command(findings: Sequence[Finding]) -> str:
+    """The command that fixes findings of one rule, empty where there is none."""
+    fixable = all(each.tool == "ruff" for each in findings) and any(each.suggestion for each in findings)
+    return f"ruff check --select {findings[0].rule} --fix" if fixable else ""
 
 
 def _summary_line(finding: Finding, missed: Missed | None) -> str:

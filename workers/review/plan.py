@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from memory.history.lessons import HistoryHint, HistoryLessons, SeenFinding
-from memory.model import Action, Arm, Decision, Finding, Sighting, Suggestion
+from memory.model import Action, Arm, Decision, Finding, Severity, Sighting, Suggestion
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
@@ -22,6 +22,9 @@ from workers.review.findings import harm, order
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
 _LONGEST_COMMENT = 20
 """A comment on more lines than this is on its first line alone."""
+
+COMMENTS_A_RULE = 2
+"""Inline comments on findings of one rule that is not critical; the summary names the places of the others together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,8 @@ def plan_review(
 
     `actions` holds a decision for every fingerprint on changed lines; those elsewhere go to the summary unless theirs is
     to hold. Nothing posted about a file that was not fully read counts as resolved; nor does what was reported as `gone`,
-    which may be back. Inline are the worst `max_comments`; the rest, and what is on lines that GitHub takes no comment
+    which may be back. Inline are the worst `max_comments`, of one
+    rule `COMMENTS_A_RULE`; the rest, and what is on lines that GitHub takes no comment
     on, goes to the summary.
     """
     posted = {each.finding.fingerprint: each.finding.path for each in earlier if each.action is not Action.HOLD}
@@ -108,12 +112,16 @@ def _inline(
 ) -> list[Inline]:
     shown = {file.path: commentable_lines(file) for file in change.files}
     placed: list[Inline] = []
+    of_rule = Counter[str]()
     for finding in sorted(findings, key=lambda finding: (-harm(finding), order(finding))):
+        if of_rule[finding.rule] >= COMMENTS_A_RULE and finding.severity is not Severity.CRITICAL:
+            continue
         lines = shown.get(finding.path, frozenset())
         wants = actions[finding.fingerprint] is Action.INLINE_SUGGESTION
         place = (_with_suggestion(finding, lines, placed) if wants else None) or _without(finding, lines)
         if place is not None and len(placed) < max_comments:
             placed.append(place)
+            of_rule[finding.rule] += 1
     return sorted(placed, key=lambda each: order(each.finding))
 
 

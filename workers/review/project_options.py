@@ -8,7 +8,7 @@ from __future__ import annotations
 import configparser
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,8 +38,12 @@ _STRICT = ("disallow_untyped_defs", "disallow_incomplete_defs", "check_untyped_d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuffOptions:
-    """A repository's choices among ruff's rules, by code; security rules cannot be ignored."""
+    """A repository's choices among ruff's rules, by code; security rules cannot be ignored.
 
+    `select` takes the place of our own selection; None where the repository makes none.
+    """
+
+    select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -56,10 +60,16 @@ class MypyOptions:
 
 
 def ruff_options(base: Path) -> RuffOptions:
-    """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML."""
+    """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML.
+
+    Without any of ruff's, what the repository tells flake8 to ignore: the codes are the same.
+    """
     in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "ruff")
-    tables = (_toml(base, ".ruff.toml"), _toml(base, "ruff.toml"), in_pyproject)
-    found = next(each for each in tables if each is not None)
+    found = next(
+        (each for each in (_toml(base, ".ruff.toml"), _toml(base, "ruff.toml")) if each is not None), in_pyproject
+    )
+    if not found:
+        return _of_flake8(base)
     lint = {**found, **table(found, "lint")}
     ignores = {
         pattern: codes
@@ -68,12 +78,41 @@ def ruff_options(base: Path) -> RuffOptions:
     }
     length, target = found.get("line-length"), found.get("target-version")
     return RuffOptions(
+        select=_codes(_strings(lint.get("select"))) or None,
         ignore=_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
-        extend_select=tuple(code for code in _strings(lint.get("extend-select")) if _CODE.fullmatch(code)),
+        extend_select=_codes(_strings(lint.get("extend-select"))),
         per_file_ignores=ignores,
         line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
         target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
     )
+
+
+_FLAKE8 = (".flake8", "setup.cfg", "tox.ini")
+
+
+def _of_flake8(base: Path) -> RuffOptions:
+    """From the first file with a section for flake8."""
+    found = next(filter(None, (_ini(base, name, "flake8") for name in _FLAKE8)), {})
+    pairs = (line.partition(":") for line in str(found.get("per-file-ignores") or "").splitlines())
+    ignores = {
+        pattern.strip(): codes
+        for pattern, _, wanted in list(pairs)[:_MOST]
+        if _PATTERN.fullmatch(pattern.strip()) and (codes := _harmless(_listed(wanted)))
+    }
+    return RuffOptions(
+        ignore=_harmless([*_listed(found.get("ignore")), *_listed(found.get("extend-ignore"))]),
+        per_file_ignores=ignores,
+    )
+
+
+def _listed(text: object) -> list[str]:
+    """The codes of a value of flake8's, without its comments."""
+    lines = [line.partition("#")[0] for line in text.splitlines()] if isinstance(text, str) else []
+    return [code for line in lines for code in re.split(r"[,\s]+", line) if code]
+
+
+def _codes(wanted: Sequence[str]) -> tuple[str, ...]:
+    return tuple(code for code in wanted if _CODE.fullmatch(code))
 
 
 def _harmless(wanted: object) -> tuple[str, ...]:
@@ -91,7 +130,8 @@ def target_version(root: Path) -> str:
 def mypy_options(base: Path) -> MypyOptions | None:
     """From `mypy.ini`, `.mypy.ini`, `pyproject.toml` or `setup.cfg`; None where mypy is not set up."""
     in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
-    tables = (_ini(base, "mypy.ini"), _ini(base, ".mypy.ini"), in_pyproject, _ini(base, "setup.cfg"))
+    inis = [_ini(base, name, "mypy") for name in ("mypy.ini", ".mypy.ini", "setup.cfg")]
+    tables = (*inis[:2], in_pyproject, inis[2])
     found = next(filter(None, tables), None)
     if found is None:
         return None
@@ -114,12 +154,13 @@ def _truth(value: object) -> bool | None:
     return value if isinstance(value, bool) else words.get(value.lower()) if isinstance(value, str) else None
 
 
-def _ini(base: Path, name: str) -> Mapping[str, object]:
+def _ini(base: Path, name: str, section: str) -> Mapping[str, object]:
+    """A section of a file; empty without one."""
     try:
         parser = ini(read_text(base, name))
     except (Unread, configparser.Error):
         return {}
-    return dict(parser["mypy"]) if parser.has_section("mypy") else {}
+    return dict(parser[section]) if parser.has_section(section) else {}
 
 
 def _toml(base: Path, name: str) -> dict[str, object] | None:

@@ -356,14 +356,25 @@ def _called(node: ast.AST) -> str:
 
 
 def _compared_once(function: FunctionNode) -> set[str]:
-    """The names that a function reads once, as one side of a comparison."""
+    """The names that a function reads once, as one side of an equality that it asserts: another value makes it fail."""
     nodes = [node for statement in function.body for node in ast.walk(statement)]
     read = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    sides = [side for node in nodes if isinstance(node, ast.Compare) for side in (node.left, *node.comparators)]
+    asserted = [equality for node in nodes if isinstance(node, ast.Assert) for equality in _equalities(node.test)]
+    sides = [side for equality in asserted for side in (equality.left, *equality.comparators)]
     sides += [
         side for node in nodes if _called(node) in EQUALITIES and isinstance(node, ast.Call) for side in node.args
     ]
     return {side.id for side in sides if isinstance(side, ast.Name) and read[side.id] == 1}
+
+
+def _equalities(test: ast.expr) -> Iterator[ast.Compare]:
+    """The comparisons by == which all have to hold where `test` holds."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            for part in parts:
+                yield from _equalities(part)
+        case ast.Compare(ops=[ast.Eq()]):
+            yield test
 
 
 def _parameters(function: FunctionNode) -> Iterator[tuple[str, list[tuple[list[ast.expr], int]]]]:

@@ -30,6 +30,7 @@ from workers.review.detectors.detector import (
 from workers.review.detectors.reports import Reported, findings_in
 from workers.review.detectors.rules import (
     BANDIT_SKIP,
+    RUFF_ALWAYS,
     RUFF_CONFIG,
     RUFF_IGNORE,
     RUFF_SELECT,
@@ -86,8 +87,8 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
     length = ("--line-length", str(options.line_length)) if options.line_length else ()
     ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
     selection = (
-        *("--select", ",".join((*RUFF_SELECT, *options.extend_select))),
-        *("--ignore", ",".join((*RUFF_IGNORE, *options.ignore))),
+        *("--select", ",".join((*_selected(options), *options.extend_select))),
+        *("--ignore", ",".join((*(RUFF_IGNORE if options.select is None else ()), *options.ignore))),
         *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
     )
     return (
@@ -97,6 +98,11 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
         *length,
         *configuration,
     )
+
+
+def _selected(options: RuffOptions) -> tuple[str, ...]:
+    """Our own rules, or those that the repository selects beside what no choice leaves out."""
+    return RUFF_SELECT if options.select is None else (*RUFF_ALWAYS, *options.select)
 
 
 def ruff_findings(completed: CompletedRun, *, everything: bool = False) -> Detection:

@@ -24,6 +24,9 @@ RUFF_SELECT = (
     *("C400", "C401", "C402", "C403", "C404", "C411", "C413", "C414", "C415", "C418", "C419"),
     *("PERF101", "PERF102", "PERF402"),
 )
+RUFF_ALWAYS = ("E9", "F63", "F7", "F82", "PLE")
+"""What is broken rather than disliked: asked for whatever rules a repository selects."""
+
 RUFF_IGNORE = (
     "F405",  # follows from F403, once for every name
     *("B028", "B905", "B911", "B912"),  # an explicit keyword is a matter of taste

@@ -48,6 +48,17 @@ def test_parameters_by_name(given, expected):
     assert double(given) == expected
 
 
+@pytest.mark.parametrize("wanted", ["a"])
+def test_parameter_in_a_membership(wanted):
+    assert wanted in pairs()
+
+
+@pytest.mark.parametrize("expected", [4])
+def test_comparison_before_the_assertion(expected):
+    same = double(2) == expected
+    assert same
+
+
 def test_text():
     assert name_of(1) == "one"
 

@@ -159,3 +159,13 @@ def test_findings_elsewhere_are_for_the_summary(change: Change) -> None:
     old, muted = finding("old", 12, severity=Severity.CRITICAL), finding("muted", 13)
     made = plan(change, elsewhere=(old, muted), actions={"muted": Action.HOLD})
     assert (made.inline, made.summary, made.held) == ((), (old,), (muted,))
+
+
+def test_a_rule_gets_two_comments_unless_it_is_critical(change: Change) -> None:
+    """The others of the rule are in the summary, in one line."""
+    many = [finding(mark, 10) for mark in "abcd"]
+    made = plan(change, *many)
+    assert [each.finding.fingerprint for each in made.inline] == ["a", "b"]
+    assert [each.fingerprint for each in made.summary] == ["c", "d"]
+    worst = [replace(each, severity=Severity.CRITICAL) for each in many]
+    assert len(plan(change, *worst).inline) == 4

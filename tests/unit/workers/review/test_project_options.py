@@ -54,6 +54,23 @@ def test_odd_options_of_ruff_say_nothing(tmp_path: Path, text: str) -> None:
     assert ruff_options(tmp_path) == RuffOptions()
 
 
+def test_a_repository_selects_its_own_rules(tmp_path: Path) -> None:
+    """What is not broken is left to its choice."""
+    (tmp_path / "ruff.toml").write_text('[lint]\nselect = ["E", "D1", "bad;code"]\n')
+    assert ruff_options(tmp_path).select == ("E", "D1")
+
+
+@pytest.mark.parametrize("name", [".flake8", "setup.cfg", "tox.ini"])
+def test_what_flake8_ignores_is_ignored(tmp_path: Path, name: str) -> None:
+    """Where ruff is not set up; security rules cannot be ignored here either."""
+    section = "[flake8]\nextend-ignore =\n    E711,  # is meant\n    S602\nper-file-ignores =\n    tests/*: F401 F811\n    /etc/*: F401\n"
+    (tmp_path / name).write_text(section)
+    read = RuffOptions(ignore=("E711",), per_file_ignores={"tests/*": ("F401", "F811")})
+    assert ruff_options(tmp_path) == read
+    (tmp_path / "ruff.toml").write_text("line-length = 90\n")
+    assert ruff_options(tmp_path) == RuffOptions(line_length=90)
+
+
 def test_the_nearer_file_of_ruff_wins(tmp_path: Path) -> None:
     """As ruff itself chooses."""
     (tmp_path / "ruff.toml").write_text("line-length = 90\n")
