@@ -236,14 +236,11 @@ def print_reviewed(result: LocalReview, out: Console) -> None:
 
 
 def _print_findings(result: LocalReview, out: Console) -> None:
-    """What a review would post, the findings of one rule together; what it would hide is counted."""
+    """All findings, those of one rule together; how many of them would not be posted is counted."""
     groups: dict[str, list[Finding]] = {}
-    hidden = 0
     for finding in result.shown():
-        if result.decided[finding.fingerprint].action is Action.HOLD:
-            hidden += 1
-        else:
-            groups.setdefault(finding.rule, []).append(finding)
+        groups.setdefault(finding.rule, []).append(finding)
+    hidden = sum(result.decided[finding.fingerprint].action is Action.HOLD for finding in result.shown())
     for findings in groups.values():
         for finding in findings[:SHOWN_OF_A_RULE]:
             _print_finding(finding, out)
@@ -252,7 +249,7 @@ def _print_findings(result: LocalReview, out: Console) -> None:
         if len(findings) > 1 and (command := fixing_command(findings)):
             out.print(f"  {command} fixes what it can", markup=False, highlight=False)
     if hidden:
-        out.print(f"{counted(hidden, 'finding')} hidden: maintainers rejected similar findings")
+        out.print(f"{counted(hidden, 'finding')} a pull request's review would not post: little use is expected")
 
 
 def _print_finding(finding: Finding, out: Console) -> None:

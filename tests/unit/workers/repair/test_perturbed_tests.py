@@ -208,7 +208,7 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     made = with_twins(TESTS, (), random.Random(1))
     assert made is not None
     seen = ends(made, run_of(made.text, CODE, tmp_path))
-    assert len(seen) == 22
+    assert len(seen) == 24
     assert "test_without_assertion" not in seen
     assert seen.pop("test_that_returns") == ("returned", "returned")
     assert seen.pop("Shared::test_shared") == ("", "")  # which pytest takes for no test
