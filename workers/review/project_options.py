@@ -40,7 +40,7 @@ _STRICT = ("disallow_untyped_defs", "disallow_incomplete_defs", "check_untyped_d
 class RuffOptions:
     """A repository's choices among ruff's rules, by code; security rules cannot be ignored.
 
-    `select` takes the place of our own selection; None where the repository makes none.
+    `select` takes the place of Apprentice's selection; None where the repository makes none.
     """
 
     select: tuple[str, ...] | None = None
