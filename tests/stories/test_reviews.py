@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from memory.model import Action
+from memory.model import Action, SignalKind
 from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
@@ -73,25 +73,24 @@ def test_broken_tests_come_first(town: Town) -> None:
     )
     number = town.propose("labels", {**LABELLED, "pantry/labels.py": wrong.replace('f"empty"', '"empty"')})
     (review,) = town.reviews(number)
-    assert readable(review.body) == snapshot('''\
+    assert readable(review.body) == snapshot("""\
 **1 test fails that this change adds**
 
 - `tests/test_labels.py::test_label`: AssertionError: assert \\['rice'\\] == \\['rice', '500 g'\\] (through `tests/test_labels.py:5`)
 
-With this change they pass:
+With the suggestion for `pantry/labels.py:8` they pass.
 
-```diff
-diff --git a/pantry/labels.py b/pantry/labels.py
---- a/pantry/labels.py
-+++ b/pantry/labels.py
-@@ -5,7 +5,7 @@
- \n\
- def label(name, amount, notes=()):
-     """The lines of a label."""
--    if amount is not None:
-+    if amount is None:
-         return [name, *notes]
-     return [name, shown(amount), *notes]
+Reviewed <id>: 1 comment below.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    (remark,) = town.remarks(number)
+    assert readable(remark.body) == snapshot('''\
+With this change the broken tests pass:
+
+```suggestion
+    if amount is None:
 ```
 
 **Proof**
@@ -123,9 +122,7 @@ diff --git a/pantry/labels.py b/pantry/labels.py
      return [name, shown(amount), *notes]
 ```
 
-Reviewed <id>: no new comment beside the code.
-
-React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<sub>`@apprentice why <decision>`</sub>
 <!-- marker -->\
 ''')
     (check,) = town.checks(number)
@@ -143,6 +140,74 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
             1,
         )
     )
+
+
+def test_a_repair_is_a_suggestion(town: Town) -> None:
+    """A settled repair of what the change breaks is a comment that can be applied; applying it teaches and closes the thread."""
+    slip = UNITS.replace("amount >= 1000", "amount > 1000").replace("Grams as people read them", "Grams, or kilograms")
+    number = town.propose("units", {"pantry/units.py": slip})
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot("""\
+**1 test fails that passes without this change**
+
+- `tests/test_units.py::test_shown`: AssertionError: assert \\['999 g', '1000 g', '1.5 kg'\\] == \\['999 g', '1 kg', '1.5 kg'\\] (through `pantry/units.py:19`)
+
+With the suggestion for `pantry/units.py:19` they pass.
+
+Reviewed <id>: 1 comment below.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    (remark,) = town.remarks(number)
+    assert (remark.path, remark.line) == ("pantry/units.py", 19)
+    assert readable(remark.body) == snapshot('''\
+With this change the broken tests pass:
+
+```suggestion
+    if amount >= 1000:
+```
+
+**Proof**
+
+- failed before, pass now: `tests/test_units.py::test_shown`
+- whole suite with the change: 10 passed, 0 failed, 0 skipped of 10 (before: 9 passed, 1 failed)
+- run 2× in a sandbox without network: `python -m pytest`
+- 1 failing test function fails, as it must, where it expects something else
+- each run reported rightly on two tests that were added to it: one must fail, one must pass
+- 1 failing test passes without pytest too
+- only Python sources were changed to get there: no test, fixture, data or configuration file
+- 12 different edits pass these tests, and they behave in 5 different ways on further calls, 7 of them like this one: please decide.
+
+**Which result is right?**
+
+`shown(2)` gives `'2 g'` with this change, and `'0.002 kg'` with this one instead:
+
+```diff
+diff --git a/pantry/units.py b/pantry/units.py
+--- a/pantry/units.py
++++ b/pantry/units.py
+@@ -16,6 +16,6 @@
+ \n\
+ def shown(amount):
+     """Grams, or kilograms."""
+-    if amount > 1000:
++    if amount + 1 != 1000:
+         return f"{amount / 1000:g} kg"
+     return f"{amount} g"
+```
+
+<sub>`@apprentice why <decision>`</sub>
+<!-- marker -->\
+''')
+    (post,) = town.context.store.posts.on(town.key, number)
+    town.push("units", {"pantry/units.py": slip.replace("amount > 1000", "amount >= 1000")})
+    signals = town.context.store.ledger.live_signals(post.decision_ids)
+    assert [signal.kind for signal in signals] == [SignalKind.SUGGESTION_APPLIED]
+    assert all(thread.resolved_by for thread in town.playground.world.threads())
+    assert town.checks(number)[-1].conclusion == "success"
+    (explained,) = town.say(number, f"@apprentice why {post.decision_ids[0]}")
+    assert "suggestion applied" in explained
 
 
 def test_review(town: Town) -> None:

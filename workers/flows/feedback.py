@@ -19,7 +19,6 @@ from memory.model import (
     Sighting,
     Signal,
     SignalKind,
-    Suggestion,
     Task,
     TaskKind,
 )
@@ -27,16 +26,17 @@ from memory.reflections import digest, keep
 from memory.rewards import trusted
 from memory.store.database import load
 from workers.context import JobContext
-from workers.diffs import patched
+from workers.diffs import apply_unified, parse_diff, patched, split_lines
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
 from workers.flows.replies import post_comment, reply_to_outsider
-from workers.flows.rounds import key_of_push
+from workers.flows.rounds import REPAIR_OF_REVIEW, key_of_push
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
 from workers.repair.result import Repaired
+from workers.review.suggestions import difference
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -116,9 +116,14 @@ def _last_post(repository: str, number: int, context: JobContext) -> list[Post]:
     posts = context.store.posts.on(repository, number)
     if not posts or posts[-1].kind is not PostKind.REVIEW_COMMENT:
         return posts[-1:]
-    last = _decision(posts[-1], context).task_id
+    last = _review_of(posts[-1], context)
     remarks = (post for post in posts if post.kind is PostKind.REVIEW_COMMENT)
-    return [post for post in remarks if _decision(post, context).task_id == last]
+    return [post for post in remarks if _review_of(post, context) == last]
+
+
+def _review_of(post: Post, context: JobContext) -> str:
+    """The task of the review that made a comment."""
+    return _decision(post, context).task_id.removesuffix(REPAIR_OF_REVIEW)
 
 
 def _acknowledge(
@@ -185,18 +190,19 @@ def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
 
 def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
     """GitHub sends no event for an applied suggestion, so compare the new head with each suggestion."""
-    sightings = _sightings(job, context)
-    posts = [(post, sightings[post.fingerprint]) for post in watched if post.fingerprint in sightings]
-    suggested = [(post, each, each.finding.suggestion) for post, each in posts if each.finding.suggestion]
-    if not suggested:
+    suggesting = [post for post in watched if post.kind is PostKind.REVIEW_COMMENT]
+    if not suggesting:
         return
     mirror = context.mirror(job.repository, github)
     mirror.fetch(job.head_sha)
+    sightings = _sightings(job, context)
     actor = job.actor
     permission = github.permission(actor)
     author = github.pull(job.number).author.id == actor.id
-    for post, sighting, suggestion in suggested:
-        if _applied(suggestion, sighting, mirror, job.head_sha):
+    for post in suggesting:
+        sighting = sightings.get(post.fingerprint)
+        applied = _applied(sighting, mirror, job) if sighting else _repair_applied(post, mirror, job, context)
+        if applied:
             for decision in post.decision_ids:
                 context.learner.record_signal(
                     decision,
@@ -213,13 +219,36 @@ def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:
     return {sighting.finding.fingerprint: sighting for sighting in found}
 
 
-def _applied(suggestion: Suggestion, sighting: Sighting, mirror: Mirror, head: str) -> bool:
-    try:
-        mirror.fetch(sighting.sha)
-    except Gone:
+def _applied(sighting: Sighting, mirror: Mirror, job: TrackPull) -> bool:
+    suggestion, path = sighting.finding.suggestion, sighting.finding.path
+    if suggestion is None or (before := _text_at(mirror, sighting.sha, path)) is None:
         return False
-    before, after = mirror.text(sighting.sha, sighting.finding.path), mirror.text(head, sighting.finding.path)
-    return before is not None and after is not None and was_applied(suggestion, before, after)
+    after = mirror.text(job.head_sha, path)
+    return after is not None and was_applied(suggestion, before, after)
+
+
+def _repair_applied(post: Post, mirror: Mirror, job: TrackPull, context: JobContext) -> bool:
+    """Whether the new head has the repair that a comment suggests."""
+    found = _repair_of(post.decision_ids[0], context)
+    if found is None:
+        return False
+    task, _, attempt = found
+    (file,) = parse_diff(attempt.patch).files
+    before, after = _text_at(mirror, task.sha, file.path), mirror.text(job.head_sha, file.path)
+    if before is None or after is None:
+        return False
+    lines = frozenset(range(1, len(split_lines(before)) + 1))
+    suggestion = difference(before, apply_unified(before, attempt.patch), lines)
+    return suggestion is not None and was_applied(suggestion, before, after)
+
+
+def _text_at(mirror: Mirror, sha: str, path: str) -> str | None:
+    """A text at an earlier head; None where it or its commit is gone."""
+    try:
+        mirror.fetch(sha)
+    except Gone:
+        return None
+    return mirror.text(sha, path)
 
 
 def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:
@@ -253,12 +282,12 @@ def reflect(
     for signal in signals:
         if signal.weight > 0.0:
             context.store.reasons.add(signal.id, words)
-            if (found := _rejected(signal.decision_id, context)) is not None:
+            if (found := _repair_of(signal.decision_id, context)) is not None:
                 mirror = context.mirror(repository, github)
                 keep(context.store, _reflection(signal, *found, words, mirror))
 
 
-def _rejected(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:
+def _repair_of(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:
     """The repair that a decision led to; None for anything else."""
     decision = context.store.ledger.decision(decision_id)
     stored = context.store.tasks.get(decision.task_id) if decision else None

@@ -8,13 +8,13 @@ from functools import partial
 from memory.model import Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.context import JobContext
-from workers.flows.rounds import Round, newly_broken, seen_again, times_back
+from workers.flows.rounds import REPAIR_OF_REVIEW, Round, newly_broken, seen_again, times_back
 from workers.messages import review as reviews
 from workers.messages.markdown import counted, marked, marker, words
 from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.broken_tests import BrokenTest
 from workers.review.engine import Reviewed
-from workers.review.plan import ReviewPlan
+from workers.review.plan import RepairSuggestion, ReviewPlan
 
 Decided = Mapping[str, PostingDecision]
 """The decisions of this round, by fingerprint."""
@@ -24,13 +24,13 @@ def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, co
     """Post, then remember what was seen: a worker that dies before has posted nothing."""
     asked = this.job.commanded and this.job.comment_id
     review = None
-    if plan.new or plan.resolved or plan.back or asked or newly_broken(this, reviewed):
+    if plan.new or plan.resolved or plan.back or plan.repair or asked or newly_broken(this, reviewed):
         review = _post_review(this, reviewed, plan, context)
     _reopen_returned(this, plan, context)
     _remember(this, reviewed, decided, plan, context)
     if review is not None:
-        _watch(this, review, decided, context)
-    _close_resolved(this, plan, context)
+        _watch(this, review, decided, plan.repair, context)
+    _close_resolved(this, reviewed, plan, context)
     _post_check(this, reviewed, plan, context)
 
 
@@ -50,6 +50,15 @@ def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Job
         )
         for each in plan.inline
     ]
+    if plan.repair is not None:
+        suggestion = plan.repair.suggestion
+        first = InlineComment(
+            path=plan.repair.path,
+            start_line=suggestion.start_line,
+            line=suggestion.end_line,
+            body=reviews.repair_comment(plan.repair, bot_name=bot_name),
+        )
+        inline.insert(0, first)
     reopened = sum(1 for mark in plan.back if this.again.gone[mark])
     limits = reviews.limits(untested=not this.may_run_tests, unasked=not this.may_ask_model, bot_name=bot_name)
     body = reviews.review_body(
@@ -89,29 +98,46 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
     )
 
 
-def _watch(this: Round, review: int, decided: Decided, context: JobContext) -> None:
+def _watch(this: Round, review: int, decided: Decided, repair: RepairSuggestion | None, context: JobContext) -> None:
     """Remember the decision of each comment, so that feedback on the comment reaches it."""
+    decisions = {fingerprint: each.decision.id for fingerprint, each in decided.items()}
+    if repair is not None:
+        decisions[repair.fingerprint] = repair.decision_id
     for comment, body in this.github.review_comments(this.pull.number, review).items():
         fingerprint = marked(body)
-        if fingerprint in decided:
+        if fingerprint in decisions:
             context.store.posts.add(
                 Post(
                     repository=this.job.repository.key,
                     kind=PostKind.REVIEW_COMMENT,
                     number=this.pull.number,
                     github_id=comment,
-                    decision_ids=(decided[fingerprint].decision.id,),
+                    decision_ids=(decisions[fingerprint],),
                     fingerprint=fingerprint,
                     created_at=context.clock(),
                 )
             )
 
 
-def _close_resolved(this: Round, plan: ReviewPlan, context: JobContext) -> None:
+def _close_resolved(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
     """Close our own threads about what is no longer there."""
-    for gone in plan.resolved:
+    for gone in (*plan.resolved, *_repairs_not_needed(this, reviewed, context)):
         make, find = partial(_close, this, gone, context), partial(_finish_closing, this, gone, context)
         context.effects.once(this.key_of("gone", gone), make=make, find=find)
+
+
+def _repairs_not_needed(this: Round, reviewed: Reviewed, context: JobContext) -> list[str]:
+    """The repairs that earlier rounds suggested, where no test is broken any more."""
+    if reviewed.tests is None or reviewed.tests.broken or not reviewed.tests.ran:
+        return []
+    posts = context.store.posts.on(this.job.repository.key, this.pull.number)
+    remarks = [post for post in posts if post.kind is PostKind.REVIEW_COMMENT]
+    decisions = [context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
+    return [
+        post.fingerprint
+        for post, decision in zip(remarks, decisions, strict=True)
+        if decision is not None and decision.task_id.endswith(REPAIR_OF_REVIEW)
+    ]
 
 
 def _close(this: Round, fingerprint: str, context: JobContext) -> int:

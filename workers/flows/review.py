@@ -21,6 +21,7 @@ from memory.model import Attempt, Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
+from memory.store.database import dump
 from workers.context import Context, JobContext
 from workers.diffs import parse_diff
 from workers.environments.provide import Commit
@@ -30,7 +31,7 @@ from workers.flows.finding_outcomes import record_endings
 from workers.flows.pinning import noted, outdated
 from workers.flows.posting import post
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
-from workers.flows.rounds import REVIEWED, Round, before, ended, exported, missed, recognised
+from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, exported, missed, recognised
 from workers.git import Mirror
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
@@ -40,7 +41,7 @@ from workers.repair.result import RepairStatus
 from workers.review.broken_tests import ComparedTests
 from workers.review.detectors.detector import MODEL, ChangeDetector
 from workers.review.engine import Reviewed, review_change
-from workers.review.plan import ReviewPlan, decide, hints, plan_review
+from workers.review.plan import RepairSuggestion, ReviewPlan, decide, hints, plan_review, repair_suggestion
 from workers.review.read_report import CoverageStatus, FileCoverage
 from workers.sandbox.run_tests import Project
 
@@ -150,7 +151,7 @@ def _read(this: Round, context: JobContext) -> Reviewed:
         may_run_tests=this.may_run_tests,
         detectors=readers(this, context),
         repository=this.task.repository,
-        mending=replace(this.task, id=f"{this.task.id}-repair", kind=TaskKind.REPAIR),
+        mending=replace(this.task, id=f"{this.task.id}{REPAIR_OF_REVIEW}", kind=TaskKind.REPAIR),
     )
 
 
@@ -218,7 +219,7 @@ def _mended(
         context.progress(f"not repaired: {reason}")
         context.store.tasks.finish(task.id, RepairStatus.NOT_FIXED, "")
         return None
-    context.store.tasks.finish(task.id, repaired.status, "")
+    context.store.tasks.finish(task.id, repaired.status, dump(repaired))
     return repaired.proven if repaired.proven is not None and repaired.proven.proof is not None else None
 
 
@@ -305,8 +306,16 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
         earlier=this.earlier_by_new_names(),
         max_comments=context.settings.max_comments,
         gone=this.again.gone.keys(),
+        repair=_new_repair(this, reviewed, context),
     )
     return replace(plan, missed=missed(this, reviewed, plan.new, context))
+
+
+def _new_repair(this: Round, reviewed: Reviewed, context: JobContext) -> RepairSuggestion | None:
+    """The repair as a suggestion, unless an earlier round posted the same."""
+    found = repair_suggestion(reviewed, partial(this.mirror.text, this.task.sha))
+    known = {post.fingerprint for post in context.store.posts.on(this.task.repository, this.pull.number)}
+    return None if found is None or found.fingerprint in known else found
 
 
 if TYPE_CHECKING:  # a local review loads nothing of these

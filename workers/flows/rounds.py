@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 REVIEWED = "reviewed"
 
+REPAIR_OF_REVIEW = "-repair"
+"""After the id of a review's task: the task of repairing what the change breaks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:

@@ -147,8 +147,13 @@ def _shown(text: str, attempt: Attempt) -> str:
 
 
 def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
-    """The patch with its proof, and the question that it leaves open."""
-    return [_patch(attempt.patch), "", "**Proof**", "", *_proof_lines(proof), *_question(proof)]
+    """The patch with its proof."""
+    return [_patch(attempt.patch), "", *proof_section(proof)]
+
+
+def proof_section(proof: Proof) -> list[str]:
+    """What was shown, and the question that it leaves open."""
+    return ["**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
 def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "") -> str:

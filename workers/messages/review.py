@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, marker, name, plain
-from workers.messages.repair import culprit, fix_in_review
+from workers.messages.repair import culprit, fix_in_review, proof_section
 from workers.messages.tests import in_check, markdown
 from workers.review.broken_tests import ComparedTests
 from workers.review.engine import Reviewed
-from workers.review.plan import Missed, ReviewPlan
+from workers.review.plan import Missed, RepairSuggestion, ReviewPlan
 
 SHOWN_FINDINGS = 20
 SHOWN_PLACES = 10
@@ -44,6 +44,22 @@ def finding_comment(finding: Finding, *, with_suggestion: bool, bot_name: str, m
         marker(finding.fingerprint),
     ]
     return "\n".join(lines)
+
+
+def repair_comment(repair: RepairSuggestion, *, bot_name: str) -> str:
+    """The inline comment that makes broken tests pass, with its proof."""
+    proof = repair.suggestion.proof
+    return "\n".join(
+        [
+            "With this change the broken tests pass:",
+            "",
+            _suggestion(repair.suggestion.replacement),
+            *(["", *proof_section(proof)] if proof else []),
+            "",
+            f"<sub>`@{bot_name} why {repair.decision_id}`</sub>",
+            marker(repair.fingerprint),
+        ]
+    )
 
 
 def _missed(missed: Missed | None) -> str:
@@ -81,9 +97,9 @@ def review_body(
     key: str,
 ) -> str:
     """The text above a review's comments: broken tests first."""
-    inline = len(plan.inline)
+    inline = len(plan.inline) + (plan.repair is not None)
     posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
-    lines = [*_tests_first(reviewed), f"Reviewed {sha[:12]}: {posted}."]
+    lines = [*_tests_first(reviewed, plan.repair), f"Reviewed {sha[:12]}: {posted}."]
     if plan.summary:
         lines += ["", "**Also seen**", "", *_summary(plan)]
     if plan.missed:
@@ -111,13 +127,19 @@ def review_body(
     return "\n".join(lines)
 
 
-def _tests_first(reviewed: Reviewed) -> list[str]:
-    """Broken tests, the part of the change that breaks them, and a repair, unless that is a question which the part answers."""
+def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[str]:
+    """Broken tests, and a repair, or the part of the change that breaks them, which answers a repair that is a question.
+
+    Of a `repair` that has its own comment only the place is named.
+    """
     broken = markdown(reviewed.tests) if reviewed.tests else []
     part, fix = reviewed.culprit, reviewed.fix
-    if part:
+    if part and not repair:
         broken += ["", culprit(part.patch, part.proof)]
-    if fix and not (part and fix.proof and fix.proof.contested):
+    if repair:
+        place = name(f"{repair.path}:{repair.suggestion.start_line}")
+        broken += ["", f"With the suggestion for {place} they pass."]
+    elif fix and not (part and fix.proof and fix.proof.contested):
         broken += ["", fix_in_review(fix)]
     return [*broken, ""] if broken else []
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from memory.history.lessons import HistoryHint, HistoryLessons, SeenFinding
@@ -15,9 +16,10 @@ from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.preferences.model import PreferenceModel, option_of_finding
 from memory.sharing import Learnings
-from workers.diffs import Change, commentable_lines
+from workers.diffs import Change, commentable_lines, patched, split_lines
 from workers.review.engine import Reviewed
 from workers.review.findings import harm, order
+from workers.review.suggestions import difference
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
 _LONGEST_COMMENT = 20
@@ -38,6 +40,45 @@ class Inline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepairSuggestion:
+    """A proven repair of what the change breaks, as a comment whose suggestion can be applied.
+
+    `fingerprint` is that of the edit wherever its lines are: the same one is posted once.
+    """
+
+    decision_id: str
+    path: str
+    suggestion: Suggestion
+    fingerprint: str
+
+
+def repair_suggestion(reviewed: Reviewed, read: Callable[[str], str | None]) -> RepairSuggestion | None:
+    """The repair of a review, if it is settled and within the lines of one file that GitHub takes comments on.
+
+    `read` gives the texts of the head.
+    """
+    fix = reviewed.fix
+    if fix is None or fix.proof is None or fix.proof.contested or fix.proof.unusual:
+        return None
+    texts = patched(fix.patch, read)
+    path, after = next(iter(texts.items()))
+    before, file = read(path), reviewed.change.file(path)
+    if len(texts) > 1 or before is None or file is None:
+        return None
+    suggestion = difference(before, after, commentable_lines(file))
+    if suggestion is None:
+        return None
+    replaced = "".join(split_lines(before)[suggestion.start_line - 1 : suggestion.end_line])
+    edit = "\0".join([path, replaced, suggestion.replacement])
+    return RepairSuggestion(
+        decision_id=fix.decision_id,
+        path=path,
+        suggestion=replace(suggestion, proof=fix.proof),
+        fingerprint=hashlib.sha256(edit.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
     """That the review of an earlier head missed a finding, and the reason if the file was not read then."""
 
@@ -51,7 +92,8 @@ class ReviewPlan:
 
     `held` is hidden, by decision; `repeated` was posted in an earlier round and is still there; `resolved` are the
     fingerprints that were posted earlier and are gone, `back` those that were reported as gone and are not. `missed` are,
-    by fingerprint, those of the new that an earlier round should have posted.
+    by fingerprint, those of the new that an earlier round should have posted. `repair` is the suggestion that makes
+    broken tests pass, unless an earlier round posted it.
     """
 
     inline: tuple[Inline, ...] = ()
@@ -61,6 +103,7 @@ class ReviewPlan:
     resolved: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
     missed: Mapping[str, Missed] = field(default_factory=dict)
+    repair: RepairSuggestion | None = None
 
     @property
     def new(self) -> tuple[Finding, ...]:
@@ -75,23 +118,22 @@ def plan_review(
     earlier: Sequence[Sighting] = (),
     max_comments: int,
     gone: AbstractSet[str] = frozenset(),
+    repair: RepairSuggestion | None = None,
 ) -> ReviewPlan:
     """Place each finding once.
 
     `actions` holds a decision for every fingerprint on changed lines; those elsewhere go to the summary unless theirs is
     to hold. Nothing posted about a file that was not fully read counts as resolved; nor does what was reported as `gone`,
-    which may be back. Inline are the worst `max_comments`, of one
-    rule `COMMENTS_A_RULE`; the rest, and what is on lines that GitHub takes no comment
-    on, goes to the summary.
+    which may be back. Inline are the `repair` and the worst others up to `max_comments`, of one rule `COMMENTS_A_RULE`; the
+    rest, and what is on lines that GitHub takes no comment on, goes to the summary.
     """
     posted = {each.finding.fingerprint: each.finding.path for each in earlier if each.action is not Action.HOLD}
     findings, present, unread = (*reviewed.findings, *reviewed.elsewhere), reviewed.present, reviewed.unread
     new = [finding for finding in findings if finding.fingerprint not in posted]
     held = [finding for finding in new if actions.get(finding.fingerprint) is Action.HOLD]
     wanted = {finding.fingerprint for finding in reviewed.findings if actions[finding.fingerprint] in INLINE}
-    inline = _inline(
-        [finding for finding in new if finding.fingerprint in wanted], actions, reviewed.change, max_comments
-    )
+    candidates = [finding for finding in new if finding.fingerprint in wanted]
+    inline = _inline(candidates, actions, reviewed.change, max_comments - (repair is not None), repair)
     placed = {each.finding.fingerprint for each in inline} | {finding.fingerprint for finding in held}
     return ReviewPlan(
         inline=tuple(inline),
@@ -100,6 +142,7 @@ def plan_review(
         repeated=_ordered(finding for finding in findings if finding.fingerprint in posted.keys() - gone),
         resolved=tuple(sorted(m for m, path in posted.items() if m not in present | gone and path not in unread)),
         back=tuple(sorted(posted.keys() & gone & present)),
+        repair=repair,
     )
 
 
@@ -108,7 +151,11 @@ def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _inline(
-    findings: Sequence[Finding], actions: Mapping[str, Action], change: Change, max_comments: int
+    findings: Sequence[Finding],
+    actions: Mapping[str, Action],
+    change: Change,
+    max_comments: int,
+    repair: RepairSuggestion | None,
 ) -> list[Inline]:
     shown = {file.path: commentable_lines(file) for file in change.files}
     placed: list[Inline] = []
@@ -118,27 +165,31 @@ def _inline(
             continue
         lines = shown.get(finding.path, frozenset())
         wants = actions[finding.fingerprint] is Action.INLINE_SUGGESTION
-        place = (_with_suggestion(finding, lines, placed) if wants else None) or _without(finding, lines)
+        place = (_with_suggestion(finding, lines, placed, repair) if wants else None) or _without(finding, lines)
         if place is not None and len(placed) < max_comments:
             placed.append(place)
             of_rule[finding.rule] += 1
     return sorted(placed, key=lambda each: order(each.finding))
 
 
-def _with_suggestion(finding: Finding, lines: frozenset[int], placed: Sequence[Inline]) -> Inline | None:
+def _with_suggestion(
+    finding: Finding, lines: frozenset[int], placed: Sequence[Inline], repair: RepairSuggestion | None
+) -> Inline | None:
     """On the suggestion's own lines, if it was proven, can be posted there, and no other suggestion edits them."""
     suggestion = finding.suggestion
     if suggestion is None or suggestion.proof is None:
         return None
     wanted = range(suggestion.start_line, suggestion.end_line + 1)
-    if not lines.issuperset(wanted) or any(_clash(finding.path, suggestion, other) for other in placed):
+    taken = [(each.finding.path, each.start_line, each.line) for each in placed if each.with_suggestion]
+    if repair is not None:
+        taken.append((repair.path, repair.suggestion.start_line, repair.suggestion.end_line))
+    clash = any(
+        path == finding.path and start <= suggestion.end_line and suggestion.start_line <= end
+        for path, start, end in taken
+    )
+    if clash or not lines.issuperset(wanted):
         return None
     return Inline(finding=finding, with_suggestion=True, start_line=suggestion.start_line, line=suggestion.end_line)
-
-
-def _clash(path: str, suggestion: Suggestion, other: Inline) -> bool:
-    overlap = other.start_line <= suggestion.end_line and suggestion.start_line <= other.line
-    return other.with_suggestion and other.finding.path == path and overlap
 
 
 def _without(finding: Finding, lines: frozenset[int]) -> Inline | None:

@@ -36,16 +36,21 @@ _BOM = "\ufeff"
 def suggestion_for(fix: ToolFix, text: str, changed: frozenset[int]) -> Suggestion | None:
     """The fix as whole lines, unproven; None when it reaches beyond the changed lines or cannot be written in lines."""
     after = apply_edits(text, fix.edits)
-    if after is None or after == text:
+    return None if after is None else difference(text, after, changed)
+
+
+def difference(text: str, after: str, lines: frozenset[int]) -> Suggestion | None:
+    """What makes `after` of `text`, as whole lines within `lines`, unproven; None where it reaches beyond them."""
+    if after == text:
         return None
     blocks = _whole_lines(split_lines(text), split_lines(after))
-    return next((each for each in blocks if _is_postable(each, changed) and applied(each, text) == after), None)
+    return next((each for each in blocks if _is_postable(each, lines) and applied(each, text) == after), None)
 
 
-def _is_postable(suggestion: Suggestion, changed: frozenset[int]) -> bool:
-    """On changed lines only, not too long, and without a byte order mark, which no comment can carry."""
+def _is_postable(suggestion: Suggestion, allowed: frozenset[int]) -> bool:
+    """On these lines only, not too long, and without a byte order mark, which no comment can carry."""
     lines = range(suggestion.start_line, suggestion.end_line + 1)
-    return changed.issuperset(lines) and len(lines) <= MAX_LINES and _BOM not in suggestion.replacement
+    return allowed.issuperset(lines) and len(lines) <= MAX_LINES and _BOM not in suggestion.replacement
 
 
 def applied(suggestion: Suggestion, text: str) -> str:
