@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,29 @@ from memory.errors import StoreError
 from workers.errors import ApprenticeError
 
 NOT_FIXED, UNDECIDED = 1, 3
-BREAKS_TESTS = 1
+FAILED = 1
+
+
+class Format(StrEnum):
+    """What a review is written as."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    RDJSONL = "rdjsonl"
+    GITHUB = "github"
+
+
+class FailOn(StrEnum):
+    """What a review fails on, each with all before it."""
+
+    NEVER = "never"
+    TESTS = "tests"
+    CRITICAL = "critical"
+    MAJOR = "major"
+    MINOR = "minor"
+    ANY = "any"
+
 
 Python = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Interpreter of the project. Default: your environment for it.")
@@ -65,22 +88,28 @@ def review(
         str | None, typer.Option(help="The commit that the change ends at. Default: the work tree, uncommitted or not.")
     ] = None,
     python: Python = None,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="What ends with 1: broken tests, or findings as severe as this too.")
+    ] = FailOn.TESTS,
+    format_: Annotated[Format | None, typer.Option("--format", help="What to print. Default: text")] = None,
+    report: Annotated[
+        list[str] | None, typer.Option(metavar="FORMAT=FILE", help="Write the same review to FILE too. Repeatable.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Review your work, or the change from BASE to HEAD: run the tests of both, read it, and try out every suggestion.
 
-    Exit codes: 0 no test is broken, 1 the change breaks tests, 2 cannot run.
+    Exit codes: 0 nothing to fail on, 1 a broken test, or a finding that --fail-on names, 2 cannot run, or no test could tell.
     """
     from bot import local
-    from bot.cli import local_output
+    from bot.cli import local_output, review_output
     from workers.context import open_context
 
     with refusing():
-        context = open_context(worker_settings(), progress=local_output.Progress(notes))
-        result = local.review(path, context, base=base, head=head, python=python)
-    if as_json:
-        print_json(local_output.reviewed_json(result))
-    else:
-        local_output.print_reviewed(result, out)
-    if result.reviewed.tests and result.reviewed.tests.broken:
-        raise typer.Exit(BREAKS_TESTS)
+        printed = review_output.printed_as(format_, as_json=as_json)
+        files = review_output.files_of(report or ())
+        with review_output.failure_in(printed):
+            context = open_context(worker_settings(), progress=local_output.Progress(notes))
+            result = local.review(path, context, base=base, head=head, python=python)
+        code = review_output.write(result, printed, files, fail_on)
+    raise typer.Exit(code)

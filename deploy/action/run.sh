@@ -31,9 +31,6 @@ install() {
     "$place/environment/bin/python" -m pip install --quiet --disable-pip-version-check "$wanted"
 }
 
-# Write the review in one more format. Arguments: format, file. Without the option of this version: 1.
-also() { "$apprentice" review "${change[@]}" --format "$1" --fail-on never >"$2"; }
-
 review() {
     known "$ACTION_FAIL_ON" "never tests critical major minor any" fail-on
     known "$ACTION_FIX" "true false" fix
@@ -51,28 +48,29 @@ review() {
     change=(. --base "$base" --head "$head")
     [[ -z $ACTION_PROJECT_PYTHON ]] || change+=(--python "$ACTION_PROJECT_PYTHON")
 
-    local fails=()
-    if [[ $options == *--fail-on* ]]; then
-        fails=(--fail-on "$ACTION_FAIL_ON")
-    elif [[ $ACTION_FAIL_ON != tests && $ACTION_FAIL_ON != never ]]; then
-        refuse "this version of Apprentice fails on broken tests only; set fail-on to tests or never"
+    # One review writes every format. What it prints are annotations; without its report of text there is only their reason.
+    local given=() text=$place/review.txt annotations=$place/annotations.txt
+    rm -f "$text" "$annotations" "$place/review.sarif"
+    if [[ $options == *--report* ]]; then
+        given=(--fail-on "$ACTION_FAIL_ON" --format github --report "text=$text")
+        [[ " $formats " != *" sarif "* ]] || given+=(--report "sarif=$place/review.sarif")
+        "$apprentice" review "${change[@]}" "${given[@]}" >"$annotations" || code=$?
+    else
+        [[ $ACTION_FAIL_ON == tests || $ACTION_FAIL_ON == never ]] ||
+            refuse "this version of Apprentice fails on broken tests only; set fail-on to tests or never"
+        [[ $formats == text ]] || echo "::warning title=Apprentice::this version writes text only"
+        "$apprentice" review "${change[@]}" >"$text" || code=$?
+        [[ $ACTION_FAIL_ON != never || $code != 1 ]] || code=0
     fi
-    "$apprentice" review "${change[@]}" "${fails[@]}" >"$place/review.txt" || code=$?
-    [[ $ACTION_FAIL_ON != never || $code != 1 ]] || code=0
-    summary "$code" "$place/review.txt"
+    [[ -e $text ]] || cp "$annotations" "$text"
+    summary "$code" "$text"
 
     # Text of others must not give commands to the runner: what is printed here is between two words that it cannot know.
     local stop
     stop=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-    echo "::stop-commands::$stop"; cat "$place/review.txt"; echo "::$stop::"
-    for format in $formats; do
-        [[ $format == text || $code == 2 ]] && continue
-        [[ $options == *--format* ]] || { echo "::warning title=Apprentice::this version has no format $format"; continue; }
-        case $format in
-            github) ! also github "$place/annotations.txt" || cat "$place/annotations.txt" ;;
-            sarif) sarif=$place/review.sarif; also sarif "$sarif" || sarif="" ;;
-        esac
-    done
+    echo "::stop-commands::$stop"; cat "$text"; echo "::$stop::"
+    [[ ! -e $annotations || (" $formats " != *" github "* && $code != 2) ]] || cat "$annotations"
+    [[ ! -e $place/review.sarif ]] || sarif=$place/review.sarif
     if [[ $ACTION_FIX == true ]]; then repair; fi
     local names=(passed failed cannot-run)
     { echo "result=${names[$code]:-cannot-run}"; echo "sarif=$sarif"; echo "patch=$patch"; } >>"$GITHUB_OUTPUT"

@@ -17,12 +17,19 @@ def headline(tests: ComparedTests) -> str:
         return ", ".join(_parts(tests.broken))
     if not tests.ran:
         return "No test ran"
+    if tests.tells_nothing:
+        return "No test passed, so they do not tell whether this change breaks something"
     return f"No test is broken: {counted(tests.passed, 'test')} passed{'' if tests.whole else ', not all ran'}"
 
 
 def lines(tests: ComparedTests) -> list[str]:
     """The broken tests for a terminal, the first ten of them, and what else is known."""
-    return [*_tests(tests, lambda test: f"  {_line(test, str, str)}", "  "), *_notes(tests)]
+    return [*_tests(tests, lambda test: f"  {_line(test, str, str)}", "  "), *remarks(tests)]
+
+
+def described(test: BrokenTest) -> str:
+    """One broken test on one line."""
+    return _line(test, str, str)
 
 
 def markdown(tests: ComparedTests) -> list[str]:
@@ -30,14 +37,14 @@ def markdown(tests: ComparedTests) -> list[str]:
     if not tests.broken:
         return []
     shown = _tests(tests, lambda test: f"- {_line(test, name, plain)}", "- ")
-    notes = [plain(line) for line in _notes(tests)]
+    notes = [plain(line) for line in remarks(tests)]
     return [f"**{headline(tests)}**", "", *shown, *(["", *notes] if notes else [])]
 
 
 def in_check(tests: ComparedTests) -> list[str]:
     """The section of a check run."""
     section = markdown(tests)
-    return [*section, ""] if section else [f"{headline(tests)}.", *(plain(line) for line in _notes(tests))]
+    return [*section, ""] if section else [f"{headline(tests)}.", *(plain(line) for line in remarks(tests))]
 
 
 _KINDS = {
@@ -73,7 +80,7 @@ def _line(test: BrokenTest, quoted: Callable[[str], str], sentence: Callable[[st
     return f"{subject}{cannot}: {sentence(what)}{through}"
 
 
-def _notes(tests: ComparedTests) -> list[str]:
+def remarks(tests: ComparedTests) -> list[str]:
     """What is known beside the broken tests, and what is not."""
     return [
         *_some(tests.failing_before, "failing without this change too"),

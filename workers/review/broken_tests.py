@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from workers.ports import Limits, Sandbox
-from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, run_tests
 
 LEAST_SECONDS = 5.0
@@ -53,6 +53,12 @@ class ComparedTests:
     failing_before: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether there are tests, and none of them passed or could be compared: the change may break anything."""
+        failing = bool(self.failing_before or self.unknown)
+        return not self.broken and not self.passed and (failing or (not self.ran and self.trouble != NO_TESTS))
 
 
 class _AtBase(StrEnum):

@@ -1,0 +1,83 @@
+"""Where a review goes: one format on standard output, any others to files, and the exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot.cli import local_output, report_formats
+from bot.cli.console import out
+from bot.cli.local import FailOn, Format
+from bot.cli.review_report import report_of
+from bot.cli.terminal import Terminal, visible
+from bot.local import LocalReview
+from workers.errors import ApprenticeError, BadInput
+
+
+def printed_as(format_: Format | None, *, as_json: bool) -> Format:
+    """The format for standard output. Raises BadInput for `--json` beside another one."""
+    if as_json and format_ not in (None, Format.JSON):
+        raise BadInput(f"--json is --format json; leave it out, or --format {format_}")
+    return Format.JSON if as_json else format_ or Format.TEXT
+
+
+def files_of(given: Sequence[str]) -> Mapping[Path, Format]:
+    """The files to write, each with its format. Raises BadInput, before anything is reviewed."""
+    files: dict[Path, Format] = {}
+    for each in given:
+        name, _, file = each.partition("=")
+        if name not in list(Format) or not file:
+            raise BadInput(f"--report {each!r}: give FORMAT=FILE, with one of {', '.join(Format)}")
+        path = Path(file).absolute()
+        if path in files or path.is_dir() or not path.parent.is_dir():
+            why = "is given twice" if path in files else "is a directory" if path.is_dir() else "has no directory"
+            raise BadInput(f"--report {each!r}: the file {why}")
+        files[path] = Format(name)
+    return files
+
+
+@contextmanager
+def failure_in(printed: Format) -> Iterator[None]:
+    """GitHub's runner learns why nothing could be reviewed, beside the line on standard error."""
+    try:
+        yield
+    except ApprenticeError as error:
+        if printed is Format.GITHUB:
+            sys.stdout.write(report_formats.cannot_run(str(error)))
+        raise
+
+
+def write(result: LocalReview, printed: Format, files: Mapping[Path, Format], fail_on: FailOn) -> int:
+    """Write the review in every format that is asked for; its exit code. Raises BadInput for a file that cannot be written."""
+    code = report_of(result).exit_code(fail_on)
+    for path, format_ in files.items():
+        try:
+            path.write_text(rendered(result, format_, code), encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"cannot write {path}: {error.strerror}") from None
+    if printed is Format.TEXT:
+        local_output.print_reviewed(result, out)
+    else:
+        sys.stdout.write(rendered(result, printed, code))
+    return code
+
+
+def rendered(result: LocalReview, format_: Format, code: int) -> str:
+    """The whole review in one format."""
+    match format_:
+        case Format.TEXT:
+            text = io.StringIO()
+            local_output.print_reviewed(result, Terminal(file=text, highlight=False, emoji=False, soft_wrap=True))
+            return text.getvalue()
+        case Format.JSON:
+            return visible(json.dumps(local_output.reviewed_json(result), indent=2, ensure_ascii=False)) + "\n"
+        case Format.SARIF:
+            return report_formats.sarif(report_of(result), code)
+        case Format.RDJSONL:
+            return report_formats.rdjsonl(report_of(result))
+        case Format.GITHUB:
+            return report_formats.github(report_of(result))
