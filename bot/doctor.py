@@ -63,6 +63,7 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         *_review_tools(settings),
         *_files(mint),
         _database(settings),
+        _types(),
         _embeddings(settings),
         _model(settings),
         _app(mint),
@@ -155,6 +156,13 @@ def _database(settings: WorkerSettings) -> MachineCheck:
     except StoreError as error:
         return MachineCheck(name="database", state=CheckState.MISSING, detail=str(error))
     return _ok("database", "SQLite" if settings.database().startswith("sqlite") else "PostgreSQL")
+
+
+def _types() -> MachineCheck:
+    if _missing("mypy"):
+        detail = "reviews read no types: pip install 'apprentice[types]'"
+        return MachineCheck(name="types", state=CheckState.OPTIONAL, detail=detail)
+    return _ok("types", "mypy reads what is typed")
 
 
 def _embeddings(settings: WorkerSettings) -> MachineCheck:

@@ -125,7 +125,7 @@ def _sarif_level(severity: Severity) -> str:
 
 
 def _sarif_result(item: ReportItem, rule: int, place: str) -> Json:
-    hidden = [{"kind": "external", "status": "accepted", "justification": words(item.hidden)}] if item.hidden else []
+    hidden = [{"kind": "external", "justification": words(item.hidden)}] if item.hidden else []
     fixes = [_fix(remedy.why, remedy.edits) for remedy in item.remedies if remedy.edits]
     message = words(item.message)
     undecided = "".join(f"\n\n{redact(remedy.text)}" for remedy in item.remedies if not remedy.edits)
@@ -217,7 +217,7 @@ def _diagnostic(item: ReportItem, message: str, where: Json) -> Json:
         "location": where,
         "severity": _RD_SEVERITIES[ANNOTATION_LEVELS[item.severity]],
         "source": {"name": OURS, "url": HOME_PAGE},
-        "code": {"value": item.rule},
+        "code": {"value": words(item.rule)},
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from bot.cli.local import FailOn, Format
 from bot.cli.review_report import report_of
 from bot.cli.terminal import Terminal, visible
 from bot.local import LocalReview
+from memory.errors import StoreError
 from workers.errors import ApprenticeError, BadInput
 
 
@@ -45,7 +47,7 @@ def failure_in(printed: Format) -> Iterator[None]:
     """GitHub's runner learns why nothing could be reviewed, beside the line on standard error."""
     try:
         yield
-    except ApprenticeError as error:
+    except (ApprenticeError, StoreError) as error:
         if printed is Format.GITHUB:
             sys.stdout.write(report_formats.cannot_run(str(error)))
         raise
@@ -56,7 +58,7 @@ def write(result: LocalReview, printed: Format, files: Mapping[Path, Format], fa
     code = report_of(result).exit_code(fail_on)
     for path, format_ in files.items():
         try:
-            path.write_text(rendered(result, format_, code), encoding="utf-8")
+            _write(path, rendered(result, format_, code))
         except OSError as error:
             raise BadInput(f"cannot write {path}: {error.strerror}") from None
     if printed is Format.TEXT:
@@ -64,6 +66,13 @@ def write(result: LocalReview, printed: Format, files: Mapping[Path, Format], fa
     else:
         sys.stdout.write(rendered(result, printed, code))
     return code
+
+
+def _write(path: Path, text: str) -> None:
+    """At once, or not at all; a link of this name is replaced and not followed, because a checkout may have brought it."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def rendered(result: LocalReview, format_: Format, code: int) -> str:

@@ -246,9 +246,9 @@ def _limits_of_tests(compared: ComparedTests | None) -> Iterator[ReportLimit]:
     if compared is None:
         yield _limit(TESTS, "no test was run: the project has none that pytest would find")
     elif compared.tells_nothing:
-        why = f": {compared.trouble}" if compared.trouble else ""
+        why = compared.trouble or "; ".join(line.removesuffix(".") for line in tests.remarks(compared))
         yield _limit(
-            TESTS, f"the tests could not tell whether the change breaks something{why}", severity=Severity.CRITICAL
+            TESTS, f"no test could tell whether the change breaks something: {why}", severity=Severity.CRITICAL
         )
     else:
         yield from (_limit(TESTS, line, severity=Severity.MINOR) for line in tests.remarks(compared))

@@ -13,7 +13,7 @@ known() { case " $2 " in *" $1 "*) ;; *) refuse "the input $3 is one of: $2" ;; 
 
 install() {
     local wanted=${ACTION_VERSION:-$(cd "$(dirname "$0")/../.." && pwd)}
-    [[ $wanted =~ ^[0-9][0-9A-Za-z.+!-]*$ ]] && wanted=apprentice==$wanted
+    if [[ $wanted =~ ^[0-9][0-9A-Za-z.+!-]*$ ]]; then wanted="apprentice[types]==$wanted"; else wanted="$wanted[types]"; fi
     [[ $wanted != -* ]] || refuse "the input version is a version, a wheel or a directory"
     if ! command -v bwrap >/dev/null; then
         sudo --non-interactive apt-get install --quiet --yes bubblewrap ||

@@ -119,22 +119,35 @@ def test_wrong_input_is_refused(tmp_path: Path, action: dict[str, Any], given: d
 @pytest.mark.network_registry
 @pytest.mark.sandbox
 def test_the_action_reviews_a_pull_request(tmp_path: Path, action: dict[str, Any]) -> None:
-    """On a clean runner it installs the wheel, finds the broken test, fails, and writes the summary and a proven patch."""
+    """On a clean runner it installs the wheel, finds the broken test, fails, and writes summary, annotations, SARIF and a proven patch."""
     shop, base, head = breaking(tmp_path)
     runner = Runner(tmp_path, action)
     installed = runner.step("install", shop, inputs_version=str(built_wheel(tmp_path / "dist")))
     assert installed.returncode == 0, installed.stdout + installed.stderr
     event = {"github_event_pull_request_base_sha": base, "github_event_pull_request_head_sha": head}
-    done = runner.step("review", shop, **event, inputs_fix="true")
+    done = runner.step("review", shop, **event, inputs_fix="true", inputs_format="github,sarif")
     assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.count("reviewing") == 1
+    commands = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
+    assert commands[0].startswith(
+        "::error file=shop/till.py,line=24,endLine=24,title=broken-test::tests/test_till.py::"
+    )
     assert "test_discount_from_a_hundred_on" in runner.summary.read_text(encoding="utf-8")
     outputs = dict(line.split("=", 1) for line in runner.output.read_text(encoding="utf-8").splitlines())
     assert outputs["result"] == "failed"
     assert "+        if self.total() >= 10000:" in Path(outputs["patch"]).read_text(encoding="utf-8")
+    (run,) = json.loads(Path(outputs["sarif"]).read_text(encoding="utf-8"))["runs"]
+    assert run["results"][0]["ruleId"] == "broken-test"
     assert git(shop, "status", "--porcelain") == ""
     assert not list(tmp_path.rglob("injected"))
-    again = runner.step("review", shop, **event, inputs_fail_on="never")
+    runner.output.unlink()
+    again = runner.step("review", shop, **event, inputs_fail_on="never", inputs_format="text")
     assert again.returncode == 0, again.stdout + again.stderr
+    assert "::error" not in again.stdout
+    assert "result=passed\nsarif=\n" in runner.output.read_text(encoding="utf-8")
+    outside = runner.step("review", shop, **event, inputs_python=str(tmp_path / "absent"), inputs_format="sarif")
+    assert outside.returncode == 2, outside.stdout + outside.stderr
+    assert "::error title=apprentice cannot run::" in outside.stdout
 
 
 @pytest.mark.extended

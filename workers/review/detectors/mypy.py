@@ -7,10 +7,11 @@ own run, and nothing that a missing import would make wrong.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
@@ -41,6 +42,12 @@ _INI = f".apprentice-{secrets.token_hex(8)}.ini"
 _NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-ignore", "annotation-unchecked", "note"})
 _TYPED_SHARE = 0.5
 _LINES_IN_MESSAGE = re.compile(r"\bline \d+")
+NOT_INSTALLED = "it is not installed: pip install 'apprentice[types]'"
+
+
+def is_installed() -> bool:
+    """Whether the extra `types` is there."""
+    return importlib.util.find_spec("mypy") is not None
 
 
 class Mypy:
@@ -48,15 +55,24 @@ class Mypy:
 
     name = "mypy"
 
-    def __init__(self, sandbox: Sandbox, typed: frozenset[str], options: MypyOptions | None = None) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        typed: frozenset[str],
+        options: MypyOptions | None = None,
+        installed: Callable[[], bool] = is_installed,
+    ) -> None:
         self._sandbox = sandbox
         self._typed = typed
         self._options = options or MypyOptions()
+        self._installed = installed
 
     def reads(self, path: str) -> bool:
         return path in self._typed
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
+        if not self._installed():
+            return Detection(unread={path: NOT_INSTALLED for path in paths if self.reads(path)})
         broken = {path: "it does not parse" for path in paths if self.reads(path) and not _parses(delta.head, path)}
         mine = [path for path in paths if self.reads(path) and path not in broken]
         head = self._errors(delta.head, mine)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
-from bot.cli.local import Format
+from bot.cli.local import FailOn, Format
 from bot.cli.report_formats import cannot_run, github, rdjsonl, sarif
-from bot.cli.review_output import rendered
+from bot.cli.review_output import files_of, rendered, write
 from bot.cli.review_report import report_of
 from bot.local import LocalReview
 from memory.model import Confidence, Severity
@@ -268,6 +269,17 @@ def test_the_runner_learns_why_nothing_ran() -> None:
     assert cannot_run("bubblewrap is missing:\ninstall it") == snapshot(
         "::error title=apprentice cannot run::bubblewrap is missing: install it\n"
     )
+
+
+def test_a_report_replaces_a_link(tmp_path: Path) -> None:
+    """A checkout can bring a link of the report's name: what it points to stays as it is."""
+    private, report = tmp_path / "private", tmp_path / "review.sarif"
+    private.write_text("mine", encoding="utf-8")
+    report.symlink_to(private)
+    assert write(review(), Format.JSON, files_of([f"sarif={report}"]), FailOn.TESTS) == 0
+    assert (private.read_text(encoding="utf-8"), report.is_symlink()) == ("mine", False)
+    assert json.loads(report.read_text(encoding="utf-8"))["version"] == "2.1.0"
+    assert sorted(tmp_path.iterdir()) == [private, report]
 
 
 def test_no_finding_gives_no_line() -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from workers.ports import CompletedRun, Ending
-from workers.review.detectors.detector import DetectorFailed, RawFinding
-from workers.review.detectors.mypy import errors_in, new_among, typed_files
+from workers.ports import CompletedRun, Ending, Workload
+from workers.review.detectors.detector import Delta, DetectorFailed, HeadTree, RawFinding
+from workers.review.detectors.mypy import Mypy, errors_in, new_among, typed_files
 from workers.review.project_options import MypyOptions
 
 
@@ -53,6 +53,24 @@ def test_a_run_that_failed_says_so(completed: CompletedRun, reason: str) -> None
     """Errors that are not told are no all-clear."""
     with pytest.raises(DetectorFailed, match=reason):
         errors_in(completed, MypyOptions())
+
+
+class NothingRuns:
+    """A sandbox that no tool may reach."""
+
+    def run(self, workload: Workload) -> CompletedRun:
+        raise AssertionError(workload.command)
+
+
+def test_without_the_extra_each_typed_file_counts_as_not_read() -> None:
+    """Nothing runs, and no file looks as if its types had been read."""
+    tree = HeadTree(sources={"a.py": "x = 1\n", "b.py": "y = 2\n"}, target_version="py311")
+    detector = Mypy(NothingRuns(), frozenset({"a.py"}), installed=lambda: False)
+    seen = detector.compare(Delta(head=tree, base={}, added={}, hunks={}), ["a.py", "b.py"])
+    assert (seen.findings, dict(seen.unread)) == (
+        (),
+        {"a.py": "it is not installed: pip install 'apprentice[types]'"},
+    )
 
 
 def test_only_new_errors_are_kept() -> None:
