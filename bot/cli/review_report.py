@@ -151,20 +151,18 @@ def _patches(reviewed: Reviewed) -> Iterator[ReportItem]:
     """The part of the change that breaks tests and the repair, as far as a review on GitHub would show them."""
     part, fix = reviewed.culprit, reviewed.fix
     if part is not None:
-        without = (
-            f"without this part of the change the broken tests pass, and no other of {part.proof.suite.collected} fails"
-        )
-        yield _patch(
-            CULPRIT, Severity.CRITICAL, f"this part of the change breaks tests: {without}", without, part.patch
-        )
+        without = f"without it they pass, and no other of {part.proof.suite.collected} tests fails"
+        what = f"this part of the change breaks tests: {without}"
+        yield _patch(CULPRIT, Severity.CRITICAL, what, "takes this part of the change back", part.patch)
     if fix is None or fix.proof is None or (part is not None and fix.proof.contested):
         return
     proof = fix.proof
-    why = f"with this change {counted(len(proof.failed_before), 'failing test')} pass: {_suite(proof)}"
-    confidence = repair.confidence(proof)
-    asked = "; read it closely, it uses what a repair has no use for" if proof.unusual else ""
+    what = f"the broken tests pass with this change: {_suite(proof)}. {repair.confidence(proof)}".strip()
+    if proof.unusual:
+        what += " Read it closely: it uses what a repair has no use for."
     settled = not proof.contested and not proof.unusual
-    yield _patch(REPAIR, Severity.INFO, f"{why}{asked}. {confidence}".strip(), why, fix.patch, settled=settled)
+    question = f" {repair.asked_result(proof)}" if proof.contested else ""
+    yield _patch(REPAIR, Severity.INFO, f"{what}{question}", "makes the broken tests pass", fix.patch, settled=settled)
 
 
 def _suite(proof: Proof) -> str:

@@ -44,7 +44,8 @@ review() {
     done
     base=$(git merge-base "$base" "$head") || refuse "base and head have no commit in common; give actions/checkout fetch-depth: 0"
     local options
-    options=$("$apprentice" review --help)
+    # On a runner the help has colours, also within the names of options.
+    options=$(env -u GITHUB_ACTIONS -u FORCE_COLOR -u PY_COLORS "$apprentice" review --help)
     change=(. --base "$base" --head "$head")
     [[ -z $ACTION_PROJECT_PYTHON ]] || change+=(--python "$ACTION_PROJECT_PYTHON")
 
