@@ -29,6 +29,7 @@ from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
+from workers.sandbox.launching import prefixes
 from workers.work_tree import (
     before_changes,
     is_tracked,
@@ -92,10 +93,14 @@ def digest(tree: Path) -> str:
 
 
 def python_of(path: Path, context: Context, given: Path | None = None) -> Path | None:
-    """The interpreter that was `given` or set, or that of the user's own environment; None without any. Says which."""
+    """The interpreter that was `given` or set, or that of the user's own environment; None without any. Says which.
+
+    Raises BadInput for one that is no interpreter.
+    """
     found = existing_python(path, given=given, setting=context.settings.python, progress=context.progress)
     if found is None:
         return None
+    prefixes(found.python.absolute())  # a review takes a project that cannot be tested for one without tests
     for line in (f"tests run on {found.python}, {found.why}", *missing_parts(TreeFiles(path))):
         context.progress(line)
     return found.python

@@ -77,6 +77,15 @@ def test_what_cannot_run_ends_with_two(home: Path, tmp_path: Path, fail_on: Fail
     assert not report.exists()
 
 
+def test_an_interpreter_that_is_not_there_is_no_pass(home: Path, tmp_path: Path) -> None:
+    """A wrong --python ends with 2; it would read like a project without tests."""
+    shop = committed(tmp_path / "shop", SOUND)
+    committed(shop, {"shop/till.py": BROKEN})
+    ran = apprentice(home, "review", shop, "--base", "HEAD~1", "--python", tmp_path / "absent")
+    assert (ran.code, ran.out) == (2, "")
+    assert "absent is not an interpreter: name an existing python executable" in ran.err
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [
