@@ -113,20 +113,21 @@ def _from(floor: Severity) -> Sequence[Severity]:
 
 
 def report_of(result: LocalReview) -> ReviewReport:
-    """All that a review says: broken tests, what breaks and what repairs them, findings by their severity, and its limits."""
+    """All that a review says: broken tests with what breaks and repairs them, findings by their severity, its limits."""
     reviewed, compared = result.reviewed, result.reviewed.tests
     findings = [_finding(each, result.decided[each.fingerprint]) for each in result.shown()]
     findings.sort(key=lambda item: -_SEVERITIES.index(item.severity))
-    there = (file.path for file in reviewed.change.files if file.status is not FileStatus.DELETED)
+    broken = [_broken(test) for test in compared.broken] if compared else []
+    files = sorted(reviewed.change.files, key=lambda file: file.status is FileStatus.DELETED)
     return ReviewReport(
-        items=(*map(_broken, compared.broken if compared else ()), *_patches(reviewed), *findings),
+        items=(*broken[:1], *_patches(reviewed), *broken[1:], *findings),
         limits=(
             *(_limits_of_tests(compared) if reviewed.change.files else ()),
             *_hidden(findings),
             *(_limit(NOT_READ, f"not read: {why}", path) for path, why in reviewed.not_read.items()),
         ),
-        place=next(there, ""),
-        breaks_tests=bool(compared and compared.broken),
+        place=files[0].path if files else "",
+        breaks_tests=bool(broken),
         untested=compared is not None and compared.tells_nothing,
     )
 

@@ -264,6 +264,15 @@ def test_github_shows_ten_of_a_level() -> None:
     assert len(github(report_of(review(*many[:10]))).splitlines()) == 10
 
 
+def test_what_breaks_many_tests_is_not_among_those_left_out() -> None:
+    """The part of the change that does it comes after the first of them."""
+    many = replace(BREAKS, broken=tuple(replace(BROKEN, id=f"test_a.py::test_{n}") for n in range(500)))
+    lines = github(report_of(review(tests=many, culprit=culprit("one\n")))).splitlines()
+    titles = [line.partition("title=")[2].partition("::")[0] for line in lines]
+    assert titles[:3] == ["broken-test", "breaking-part", "broken-test"]
+    assert (len(lines), "and 492 more" in lines[-1]) == (10, True)
+
+
 def test_the_runner_learns_why_nothing_ran() -> None:
     """As one annotation."""
     assert cannot_run("bubblewrap is missing:\ninstall it") == snapshot(
