@@ -111,7 +111,7 @@ def _sarif_rule(item: ReportItem) -> Json:
         "id": item.rule,
         **_described(description, more.replace("RULE", rule), page),
         "defaultConfiguration": {"level": _sarif_level(item.severity)},
-        "properties": {"tags": [item.category, item.tool], "precision": "high", **security},
+        "properties": {"tags": [item.category, item.tool], **security},
     }
 
 
@@ -178,11 +178,15 @@ def _fix(why: str, edits: Sequence[LineEdit]) -> Json:
 
 def _replacement(edit: LineEdit) -> Json:
     """Lines without columns end before their last line feed; an insertion and a deletion take whole lines with it."""
-    if edit.text and edit.end >= edit.start:
+    if _is_linewise(edit):
         lines = {"startLine": edit.start, "endLine": edit.end}
         return {"deletedRegion": lines, "insertedContent": {"text": edit.text.removesuffix("\n")}}
     region = {"startLine": edit.start, "startColumn": 1, "endLine": edit.end + 1, "endColumn": 1}
     return {"deletedRegion": region, **({"insertedContent": {"text": edit.text}} if edit.text else {})}
+
+
+def _is_linewise(edit: LineEdit) -> bool:
+    return bool(edit.text) and edit.end >= edit.start
 
 
 # ── rdjsonl, reviewdog's diagnostics, one a line ─────────────────────────────────────────────────────────────────────
@@ -223,10 +227,6 @@ def _diagnostic(item: ReportItem, message: str, where: Json) -> Json:
 
 def _rd_location(path: str, line: int, end_line: int) -> Json:
     return {"path": path, **({"range": {"start": {"line": line}, "end": {"line": end_line}}} if line else {})}
-
-
-def _is_linewise(edit: LineEdit) -> bool:
-    return bool(edit.text) and edit.end >= edit.start
 
 
 def _rd_range(edit: LineEdit) -> Json:
