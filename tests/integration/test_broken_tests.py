@@ -65,6 +65,12 @@ def test_what_raises_on_a_changed_line_is_placed_there(tmp_path: Path) -> None:
     assert broken(found)["tests/test_money.py::test_zero"] == ("ZeroDivisionError", "shop/money.py", 3, False)
 
 
+def test_a_test_that_fails_without_a_message_is_named_too(tmp_path: Path) -> None:
+    silent = BASE["shop/money.py"].replace("return 0\n", "raise KeyError\n")
+    found = compared(tmp_path, {"shop/money.py": silent})
+    assert broken(found) == {"tests/test_free.py::test_free": ("KeyError", "", 0, False)}
+
+
 def test_a_file_that_cannot_be_collected_any_more_is_named(tmp_path: Path) -> None:
     gone = BASE["shop/money.py"].partition("\n\n\ndef free")[0]
     found = compared(tmp_path, {"shop/money.py": gone})

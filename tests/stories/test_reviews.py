@@ -493,6 +493,25 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert all("```suggestion" in each.body and "Applied and tested" in each.body for each in new)
 
 
+def test_fork_with_nothing_found(town: Town) -> None:
+    """Where no test was run, the check is not green, though nothing was found."""
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "units", {"pantry/units.py": UNITS.replace('"oz": 28', '"oz": 28, "lb": 454')}, "Pounds")
+    number = town.olga.open_pull(REPOSITORY, head="olga:units", title="Pounds")
+    town.settle()
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        (
+            "neutral",
+            "Nothing found, no test was run",
+            """\
+1 file read.
+No test was run, because this comes from a fork.\
+""",
+        )
+    )
+
+
 @pytest.mark.extended
 def test_held(town: Town) -> None:
     """A pattern that was rejected often enough is not posted inline any more."""

@@ -180,9 +180,9 @@ def _threads(this: Round, fingerprint: str, context: JobContext) -> list[ReviewT
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
     """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
     still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
-    clean = changed and not plan.new and not still and not reviewed.not_read
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
-    clean = clean and not untried
+    tried = this.may_run_tests and not untried
+    clean = changed and not plan.new and not still and not reviewed.not_read and tried
     key = this.key("check")
     context.effects.once(
         key,
@@ -194,6 +194,7 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
                 changed=changed,
                 findings=len(plan.new) + still,
                 unread=len(reviewed.not_read),
+                untested=not this.may_run_tests,
                 tests=reviewed.tests,
             ),
             summary=reviews.check_summary(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -175,6 +175,7 @@ def read_change(
     with exported(mirror, *commits) as (base_tree, head_tree):
         commit_of = {base_tree: mirror.merge_base(*commits), head_tree: commits[1]}
 
+        @cache
         def project(tree: Path) -> Project | None:
             return _project(tree, repository, diff, context, python, Commit(mirror.directory, commit_of[tree]))
 

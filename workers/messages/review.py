@@ -164,16 +164,18 @@ def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
     return shown_files
 
 
-def check_title(*, changed: int, findings: int, unread: int, tests: ComparedTests | None = None) -> str:
-    """The check run's one line."""
+def check_title(
+    *, changed: int, findings: int, unread: int, untested: bool = False, tests: ComparedTests | None = None
+) -> str:
+    """The check run's one line: what was found, and what was not read or run."""
     if not changed:
         return NOTHING_CHANGED
     broken = len(tests.broken) if tests else 0
-    if not findings and not unread and not broken:
-        return "Nothing found"
     parts = [f"{counted(broken, 'broken test')}"] if broken else []
     parts += [counted(findings, "finding")] if findings else []
     parts += [f"{counted(unread, 'file')} not read"] if unread else []
+    parts = parts or ["Nothing found"]
+    parts += ["no test was run"] if untested else ["not all tests ran"] if tests and tests.trouble else []
     return ", ".join(parts)
 
 

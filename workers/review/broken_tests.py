@@ -173,7 +173,7 @@ class TestComparison:
 def _failing(report: TestReport) -> list[TestResult]:
     """The failing tests, without the one during which time ended the run; one without an id where pytest cannot begin."""
     if report.started or not report.trouble:
-        return [result for result in report.failing() if result.message != report.trouble]
+        return [result for result in report.failing() if not report.trouble or result.message != report.trouble]
     return [TestResult(id="", outcome=TestOutcome.ERROR, seconds=0.0, message=report.trouble)]
 
 

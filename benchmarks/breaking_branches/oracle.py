@@ -1,0 +1,109 @@
+"""Which tests a branch breaks, by plain pytest in an ordinary environment: nothing of the product is asked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.breaking_branches.branches import BASE, HEAD, Branch, Repository, git
+from benchmarks.environments.checkouts import NotBuilt
+
+RUNS = 2
+NOT_BEGUN = ""
+"""Stands for all tests where pytest does not begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How each test ended, in one run."""
+
+    passed: frozenset[str]
+    failed: frozenset[str]
+
+    def breaks(self, test: str) -> bool:
+        """Whether a test fails here; of a file that cannot be collected, and of no test, all that are in it count."""
+        return test in self.failed
+
+    def has(self, test: str) -> bool:
+        """Whether it, or some test of a file, ran."""
+        return any(not test or each == test or each.startswith(f"{test}::") for each in self.passed | self.failed)
+
+    def passes(self, test: str) -> bool:
+        """Whether it passes, or some of a file that can be collected."""
+        inside = any(not test or each.startswith(f"{test}::") for each in self.passed)
+        return test in self.passed or (inside and test not in self.failed and "::" not in test)
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """An environment with the packages of a repository, where a developer would have one, beside a checkout of it."""
+
+    checkout: Path
+    environment: Path
+
+    @property
+    def python(self) -> Path:
+        """The interpreter that runs the tests."""
+        return self.environment / "bin" / "python"
+
+    def install(self, repository: Repository, clone: Path) -> None:
+        """Make both, once, with the checkout installed as it is edited. Raises NotBuilt."""
+        if self.environment.exists():
+            return
+        subprocess.run(["git", "clone", "-q", str(clone), str(self.checkout)], check=True, capture_output=True)
+        git(self.checkout, "checkout", "-q", "--detach", repository.commit)
+        subprocess.run([sys.executable, "-m", "venv", str(self.environment)], check=True, capture_output=True)
+        pip = [str(self.python), "-m", "pip", "install", "-q", *repository.needs, "-e", str(self.checkout)]
+        done = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotBuilt(f"pip: {done.stderr.strip().splitlines()[-1]}")
+
+    def newly_failing(self, branch: Branch, laid_out: Path) -> frozenset[str]:
+        """The tests that fail at the head in each run and at the base in none, or are new; and files alike."""
+        git(self.checkout, "fetch", "-q", str(laid_out), f"+{BASE}:{BASE}", f"+{HEAD}:{HEAD}")
+        base = [self.run(BASE) for _ in range(RUNS)]
+        head = [self.run(HEAD) for _ in range(RUNS)]
+        failed = frozenset[str].intersection(*(each.failed for each in head))
+        return frozenset(
+            test
+            for test in failed.difference(branch.flaky)
+            if all(each.passes(test) for each in base) or not any(each.has(test) for each in base)
+        )
+
+    def passes_with(self, patch: str, tests: AbstractSet[str]) -> bool:
+        """Whether the head with a patch passes these tests, and breaks none that passes at the base."""
+        base = self.run(BASE)
+        after = self.run(HEAD, patch)
+        return all(map(after.passes, tests)) and not any(map(base.passes, after.failed))
+
+    def run(self, side: str, patch: str = "") -> Ended:
+        """Run the whole suite of one side."""
+        git(self.checkout, "checkout", "-q", "--force", "--detach", side)
+        git(self.checkout, "clean", "-fdq")
+        if patch:
+            apply = ["git", "-C", str(self.checkout), "apply", "-"]
+            if subprocess.run(apply, input=patch, text=True, capture_output=True, check=False).returncode:
+                return Ended(passed=frozenset(), failed=frozenset({NOT_BEGUN}))
+        record = self.environment / "record.jsonl"
+        record.unlink(missing_ok=True)
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+        own = {"PYTHONDONTWRITEBYTECODE": "1", "RECORDED": str(record), "PYTHONPATH": str(Path(__file__).parent)}
+        words = ("-m", "pytest", "-q", "-p", "recorder", "-p", "no:cacheprovider", "--continue-on-collection-errors")
+        subprocess.run(
+            [str(self.python), *words], cwd=self.checkout, env=kept | own, capture_output=True, check=False, timeout=600
+        )
+        return _ended(record)
+
+
+def _ended(record: Path) -> Ended:
+    lines = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
+    reports = [msgspec.json.decode(line, type=tuple[str, str]) for line in lines]
+    failed = frozenset(name for name, outcome in reports if outcome == "failed")
+    passed = frozenset(name for name, outcome in reports if outcome == "passed") - failed
+    return Ended(passed=passed, failed=failed if reports else frozenset({NOT_BEGUN}))
