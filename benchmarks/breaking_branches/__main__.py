@@ -124,11 +124,11 @@ def reviewed(branch: Branch, given: argparse.Namespace, all_cases: Cases) -> Res
     with tempfile.TemporaryDirectory(prefix="apprentice-branch-", dir=work) as folder:
         checkout = Path(folder, repository.name.rpartition("/")[2])
         lay_out(branch, repository, given.clones / repository.directory, checkout)
-        oracle = Oracle(work / "oracle", work / "environment")
-        oracle.install(repository, given.clones / repository.directory)
+        oracle = Oracle(work, repository, given.python)
+        oracle.install(given.clones / repository.directory)
         truth = oracle.newly_failing(branch, checkout)
         cold = not (work / "home").exists()
-        said, notes, seconds = _review(checkout, work / "home", given.seconds)
+        said, notes, seconds = _review(checkout, work / "home", given)
         return Result(
             branch=branch.name,
             repository=repository.name,
@@ -145,16 +145,17 @@ def reviewed(branch: Branch, given: argparse.Namespace, all_cases: Cases) -> Res
         )
 
 
-def _review(checkout: Path, home: Path, most: float) -> tuple[Document, list[str], float]:
-    """What `apprentice review` says of the branch, what it writes and when, and after how long it ends; at the latest `most`."""
-    words = ("review", str(checkout), "--base", BASE, "--head", HEAD, "--json")
+def _review(checkout: Path, home: Path, given: argparse.Namespace) -> tuple[Document, list[str], float]:
+    """What `apprentice review` says of the branch, what it writes and when, and after how long it ends."""
+    python = ("--python", str(given.python)) if given.python else ()
+    words = ("review", str(checkout), "--base", BASE, "--head", HEAD, "--json", *python)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("APPRENTICE_")}
     command = (sys.executable, "-m", "bot.cli", *words)
     begun = time.perf_counter()
     process = subprocess.Popen(
         command, env={**kept, "APPRENTICE_HOME": str(home)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    watchdog = threading.Timer(most, process.kill)
+    watchdog = threading.Timer(given.seconds, process.kill)
     watchdog.start()
     assert process.stdout is not None and process.stderr is not None
     lines, notes = list[str](), process.stderr
@@ -235,6 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cases", type=Path, default=HERE / "cases.toml", metavar="FILE")
     parser.add_argument("--clones", type=Path, required=True, metavar="DIRECTORY", help="where the clones are")
     parser.add_argument("--work", type=Path, default=Path(".branches"), metavar="DIRECTORY", help="for what it makes")
+    parser.add_argument("--python", type=Path, metavar="FILE", help="has all that is needed: no environment is made")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where results are kept")
     parser.add_argument("--only", default="", metavar="TEXT", help="the branches whose name holds this")
     parser.add_argument("--seconds", type=float, default=900.0, help="end a review after so many (900)")

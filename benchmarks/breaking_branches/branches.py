@@ -25,11 +25,13 @@ class Kind(StrEnum):
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository at one commit. `needs` are the packages that its tests need, as its developers install them."""
+    """A repository at one commit. Its developers test it with the packages `needs`, and pytest's `arguments`."""
 
     name: str
     commit: str
     needs: list[str]
+    arguments: list[str] = []
+    variables: dict[str, str] = {}
 
     @property
     def directory(self) -> str:

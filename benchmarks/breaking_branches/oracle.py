@@ -42,24 +42,37 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """An environment with the packages of a repository, where a developer would have one, beside a checkout of it."""
+    """A checkout of a repository in `directory`, and beside it an environment as a developer has one, unless `given`."""
 
-    checkout: Path
-    environment: Path
+    directory: Path
+    repository: Repository
+    given: Path | None = None
+
+    @property
+    def checkout(self) -> Path:
+        """Where the tests run."""
+        return self.directory / "checkout"
+
+    @property
+    def environment(self) -> Path:
+        """Where the packages are."""
+        return self.directory / "environment"
 
     @property
     def python(self) -> Path:
         """The interpreter that runs the tests."""
-        return self.environment / "bin" / "python"
+        return self.given or self.environment / "bin" / "python"
 
-    def install(self, repository: Repository, clone: Path) -> None:
+    def install(self, clone: Path) -> None:
         """Make both, once, with the checkout installed as it is edited. Raises NotBuilt."""
-        if self.environment.exists():
+        if self.checkout.exists():
             return
         subprocess.run(["git", "clone", "-q", str(clone), str(self.checkout)], check=True, capture_output=True)
-        git(self.checkout, "checkout", "-q", "--detach", repository.commit)
+        git(self.checkout, "checkout", "-q", "--detach", self.repository.commit)
+        if self.given is not None:
+            return
         subprocess.run([sys.executable, "-m", "venv", str(self.environment)], check=True, capture_output=True)
-        pip = [str(self.python), "-m", "pip", "install", "-q", *repository.needs, "-e", str(self.checkout)]
+        pip = [str(self.python), "-m", "pip", "install", "-q", *self.repository.needs, "-e", str(self.checkout)]
         done = subprocess.run(pip, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotBuilt(f"pip: {done.stderr.strip().splitlines()[-1]}")
@@ -90,11 +103,26 @@ class Oracle:
             apply = ["git", "-C", str(self.checkout), "apply", "-"]
             if subprocess.run(apply, input=patch, text=True, capture_output=True, check=False).returncode:
                 return Ended(passed=frozenset(), failed=frozenset({NOT_BEGUN}))
-        record = self.environment / "record.jsonl"
+        record = self.directory / "record.jsonl"
         record.unlink(missing_ok=True)
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-        own = {"PYTHONDONTWRITEBYTECODE": "1", "RECORDED": str(record), "PYTHONPATH": str(Path(__file__).parent)}
-        words = ("-m", "pytest", "-q", "-p", "recorder", "-p", "no:cacheprovider", "--continue-on-collection-errors")
+        own = {
+            **self.repository.variables,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "RECORDED": str(record),
+            "PYTHONPATH": str(Path(__file__).parent),
+        }
+        words = (
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "recorder",
+            "-p",
+            "no:cacheprovider",
+            "--continue-on-collection-errors",
+            *self.repository.arguments,
+        )
         subprocess.run(
             [str(self.python), *words], cwd=self.checkout, env=kept | own, capture_output=True, check=False, timeout=600
         )

@@ -36,6 +36,7 @@ from workers.git import Mirror
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
 from workers.ports import PullRequest
+from workers.repair.engines.engine import RepairDeps
 from workers.repair.episode import repair
 from workers.repair.result import RepairStatus
 from workers.review.broken_tests import ComparedTests
@@ -194,7 +195,8 @@ def read_change(
         if mending is None or reviewed.tests is None or not reviewed.tests.broken:
             return reviewed
         before = {path: _bytes(base_tree / path) for path in _changed(reviewed) if path.endswith(".py")}
-        return replace(reviewed, fix=_mended(mending, project(head_tree), reviewed.tests, before, context))
+        seconds = MENDING_SECONDS if reviewed.culprit is None else MENDING_BESIDE_SECONDS
+        return replace(reviewed, fix=_mended(mending, project(head_tree), reviewed.tests, before, context, seconds))
 
 
 def _changed(reviewed: Reviewed) -> list[str]:
@@ -205,8 +207,20 @@ def _bytes(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() and not path.is_symlink() else None
 
 
+MENDING_SECONDS = 90.0
+"""For so long at most a review looks for a repair of the head; whoever waits for it can ask for a longer one."""
+
+MENDING_BESIDE_SECONDS = 30.0
+"""The same where the part of the change that breaks the tests is known: taking it back is a repair already."""
+
+
 def _mended(
-    task: Task, project: Project | None, tests: ComparedTests, before: Mapping[str, bytes | None], context: Context
+    task: Task,
+    project: Project | None,
+    tests: ComparedTests,
+    before: Mapping[str, bytes | None],
+    context: Context,
+    seconds: float,
 ) -> Attempt | None:
     """The proven attempt to make the broken tests pass; None where nothing was found, and the progress says why."""
     named = [test.id for test in tests.broken if test.id]
@@ -215,13 +229,17 @@ def _mended(
     context.store.tasks.add(task)
     context.progress(f"looking for a repair of {len(named)} broken tests")
     try:
-        repaired = repair(task, project, context.repair_deps(), named=named, before=before)
+        repaired = repair(task, project, _within(seconds, context.repair_deps()), named=named, before=before)
     except (BadInput, CannotRun) as reason:
         context.progress(f"not repaired: {reason}")
         context.store.tasks.finish(task.id, RepairStatus.NOT_FIXED, "")
         return None
     context.store.tasks.finish(task.id, repaired.status, dump(repaired))
     return repaired.proven if repaired.proven is not None and repaired.proven.proof is not None else None
+
+
+def _within(seconds: float, deps: RepairDeps) -> RepairDeps:
+    return replace(deps, budget_seconds=min(seconds, deps.budget_seconds))
 
 
 def _project(

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from workers.ports import Limits, Sandbox
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_tests
+from workers.sandbox.run_tests import Project, TestRun, is_test_file, python_files, run_tests
 
 LEAST_SECONDS = 5.0
 """No run is begun with less time than this."""
@@ -114,7 +114,7 @@ class TestComparison:
 
     def _at_head(self, reaching: Sequence[str]) -> TestReport:
         """The results of the files that reach the change, and of the others where there was time for all."""
-        if not reaching:
+        if not reaching or self._all_tests() <= set(reaching):
             self.progress("running the tests")
             return self._run(self.head, ()).report
         self.progress(f"running the tests that reach the change, in {len(reaching)} files")
@@ -125,6 +125,11 @@ class TestComparison:
         rest = self._run(self.head, ()).report
         known = {result.id for result in rest.results}
         return replace(rest, results=(*rest.results, *(each for each in first.results if each.id not in known)))
+
+    def _all_tests(self) -> set[str]:
+        """The files that are called as tests are."""
+        tree = self.head.tree
+        return {str(file.relative_to(tree)) for file in python_files(tree) if is_test_file(file.name)}
 
     def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
         """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import is_test_file
 
 MOST_TRIALS = 12
-"""Parts that are left out in turn, each in a run of the broken tests."""
+"""Hunks that are taken back in turn, each in a run of the broken tests; and so many whole files after them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +56,26 @@ class CulpritSearch:
     deadline: float
 
     def culprit(self, tests: ComparedTests) -> Culprit | None:
-        """The first part without which all broken tests pass and no other fails; of several, what they pass through is tried first."""
-        broken = [test for test in tests.broken if test.id and not test.added]
-        names = [test.id for test in broken]
-        parts = sorted(self._parts(), key=lambda part: -sum(part.holds(test) for test in broken))
-        for part in parts[:MOST_TRIALS] if names else ():
+        """The first part without which all broken tests pass and no other fails: a hunk, else all that changed in a file.
+
+        Of several, what the broken tests pass through is tried first.
+        """
+        broken = [test for test in tests.broken if not test.added]
+        names = [test.id for test in broken if test.id]
+        for texts in self._trials(broken) if broken else ():
             if time.monotonic() > self.deadline:
                 return None
-            texts = {part.path: self._without(part)}
-            if _passes(names, self.run(names, _overlay(texts))):
-                return self._proven(texts, names, tests)
+            if _passes(names, self.run(names, _overlay(texts))) and (found := self._proven(texts, names, tests)):
+                return found
         return None
+
+    def _trials(self, broken: Sequence[BrokenTest]) -> Iterator[dict[str, str]]:
+        """The text of one file without one of its hunks, then of each file with several without all of them."""
+        parts = sorted(self._parts(), key=lambda part: -sum(part.holds(test) for test in broken))
+        yield from ({part.path: self._without(part)} for part in parts[:MOST_TRIALS])
+        hunks = Counter(part.path for part in parts)
+        files = [path for path in dict.fromkeys(part.path for part in parts) if hunks[path] > 1]
+        yield from ({path: self.before[path]} for path in files[:MOST_TRIALS])
 
     def _parts(self) -> Iterator[_Part]:
         for path, text in self.after.items():
@@ -85,6 +95,8 @@ class CulpritSearch:
         if time.monotonic() > self.deadline:
             return None
         report = self.run((), _overlay(texts))
+        if not report.started:
+            return None
         known = {*tests.failing_before, *tests.flaky, *tests.unknown, *(test.id for test in tests.broken if test.added)}
         new = [result.id for result in report.failing() if result.id not in known]
         if new or not _passes(names, report) or len(report.passing()) < tests.passed + len(names):
@@ -109,9 +121,9 @@ def _overlay(texts: Mapping[str, str]) -> dict[str, bytes | None]:
 
 
 def _passes(names: Sequence[str], report: TestReport) -> bool:
-    """Whether each test passed, and each test of each file that could not be collected."""
+    """Whether each test passed, and each test of each file that could not be collected; of no test, any."""
     passed, failed = {each.id for each in report.passing()}, {each.id for each in report.failing()}
-    return all(
+    return bool(passed) and all(
         name in passed
         or ("::" not in name and name not in failed and any(each.startswith(f"{name}::") for each in passed))
         for name in names
