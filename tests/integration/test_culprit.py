@@ -88,5 +88,41 @@ def test_a_file_that_cannot_be_collected_any_more(tmp_path: Path) -> None:
     assert "+def free():" in found.patch
 
 
+def test_of_several_files_all_that_changed_in_one(tmp_path: Path) -> None:
+    """A function gets another name in two places of one file, and none of them alone can be taken back."""
+    before = {"money.py": BEFORE, "shop.py": "def cheap():\n    return 1\n\n\nPRICES = [cheap]\n"}
+    after = {"money.py": BEFORE + "\nPRICE = 3\n", "shop.py": before["shop.py"].replace("cheap", "cheapest")}
+    for name, text in {**after, "test_money.py": "from shop import cheap\n\n\ndef test_it():\n    cheap()\n"}.items():
+        (tmp_path / name).write_text(text)
+    found = search(tmp_path, before, after, BrokenTest(id="test_money.py", error_type="", message=""))
+    assert found is not None
+    assert ("+def cheap():" in found.patch, "+PRICES = [cheap]" in found.patch) == (True, True)
+    assert "money.py" not in found.patch
+
+
+def test_what_keeps_pytest_from_beginning(tmp_path: Path) -> None:
+    """There is no test to name then: any that passes tells that it begins again."""
+    before = {"conftest.py": "", "money.py": BEFORE}
+    after = {"conftest.py": "import no_such_module\n", "money.py": BEFORE.replace("round(", "int(")}
+    for name, text in {**after, "test_money.py": "def test_it():\n    pass\n"}.items():
+        (tmp_path / name).write_text(text)
+    found = search(tmp_path, before, after, BrokenTest(id="", error_type="", message=""), passed=0)
+    assert found is not None
+    assert "-import no_such_module" in found.patch
+    assert found.proof.suite.passed == 1
+
+
+def search(
+    root: Path, before: Mapping[str, str], after: Mapping[str, str], broken: BrokenTest, passed: int = 0
+) -> Culprit | None:
+    project = discover(root, python=None, test_command=PYTEST)
+
+    def run(tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
+        return run_tests(Bubblewrap(), project, tests=tests, overlay=overlay).report
+
+    found = CulpritSearch(run, before, after, ("pytest",), time.monotonic() + 60)
+    return found.culprit(ComparedTests(broken=(broken,), ran=passed, passed=passed))
+
+
 def test_without_time_nothing_is_run(tmp_path: Path) -> None:
     assert searched(tmp_path, BEFORE.replace("round(", "int("), [UP], seconds=-1) == (None, [])

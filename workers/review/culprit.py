@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import is_test_file
 
 MOST_TRIALS = 12
-"""Hunks that are taken back in turn, each in a run of the broken tests; and so many whole files after them."""
+"""Parts that are taken back in turn, each in a run of the broken tests; and as often several parts at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,26 +55,28 @@ class CulpritSearch:
     deadline: float
 
     def culprit(self, tests: ComparedTests) -> Culprit | None:
-        """The first part without which all broken tests pass and no other fails: a hunk, else all that changed in a file.
+        """The first part, or several, without which all broken tests pass and no other fails.
 
-        Of several, what the broken tests pass through is tried first.
+        What the broken tests pass through is tried first; never all of the change, which would say nothing.
         """
         broken = [test for test in tests.broken if not test.added]
         names = [test.id for test in broken if test.id]
-        for texts in self._trials(broken) if broken else ():
+        for parts in self._trials(broken) if broken else ():
             if time.monotonic() > self.deadline:
                 return None
+            texts = self._without(parts)
             if _passes(names, self.run(names, _overlay(texts))) and (found := self._proven(texts, names, tests)):
                 return found
         return None
 
-    def _trials(self, broken: Sequence[BrokenTest]) -> Iterator[dict[str, str]]:
-        """The text of one file without one of its hunks, then of each file with several without all of them."""
+    def _trials(self, broken: Sequence[BrokenTest]) -> Iterator[tuple[_Part, ...]]:
+        """Single parts; then those that the broken tests pass through, and those of each file, where they are not all."""
         parts = sorted(self._parts(), key=lambda part: -sum(part.holds(test) for test in broken))
-        yield from ({part.path: self._without(part)} for part in parts[:MOST_TRIALS])
-        hunks = Counter(part.path for part in parts)
-        files = [path for path in dict.fromkeys(part.path for part in parts) if hunks[path] > 1]
-        yield from ({path: self.before[path]} for path in files[:MOST_TRIALS])
+        yield from ((part,) for part in parts[:MOST_TRIALS])
+        touched = tuple(part for part in parts if any(map(part.holds, broken)))
+        files = (tuple(part for part in parts if part.path == path) for path in {part.path: None for part in parts})
+        several = [some for some in dict.fromkeys([touched, *files]) if 1 < len(some) < len(parts)]
+        yield from several[:MOST_TRIALS]
 
     def _parts(self) -> Iterator[_Part]:
         for path, text in self.after.items():
@@ -86,9 +87,12 @@ class CulpritSearch:
                 if kind != "equal":
                     yield _Part(path=path, start=start, end=end, old=tuple(old[low:high]))
 
-    def _without(self, part: _Part) -> str:
-        lines = split_lines(self.after[part.path])
-        return "".join([*lines[: part.start], *part.old, *lines[part.end :]])
+    def _without(self, parts: Sequence[_Part]) -> dict[str, str]:
+        texts = dict[str, str]()
+        for part in sorted(parts, key=lambda part: part.start, reverse=True):
+            lines = split_lines(texts.get(part.path, self.after[part.path]))
+            texts[part.path] = "".join([*lines[: part.start], *part.old, *lines[part.end :]])
+        return texts
 
     def _proven(self, texts: Mapping[str, str], names: Sequence[str], tests: ComparedTests) -> Culprit | None:
         """The whole suite with it: nothing fails that did not fail at the head too, and no test is gone."""
