@@ -9,7 +9,7 @@ import configparser
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workers.review.source import Unread, read_text
@@ -18,6 +18,7 @@ _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
 _SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")
 _PATTERN = re.compile(r"(?!/)(?!.*\.\.)[\w.*?/-]{1,200}")
 _TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
+_LENGTH = re.compile(r"[0-9]{1,3}")
 _OLDEST, _NEWEST = 7, 14
 _MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d{1,3})")
 _BLANKS = re.compile(r"(?<=\S)[^\S\n]+(?=\S)")
@@ -50,6 +51,20 @@ class RuffOptions:
     line_length: int | None = None
     target_version: str | None = None
 
+    def without(self, code: str) -> RuffOptions:
+        """The same choices but for one code, that ruff does not know."""
+
+        def others(codes: Sequence[str]) -> tuple[str, ...]:
+            return tuple(each for each in codes if each != code)
+
+        return replace(
+            self,
+            select=None if self.select is None else others(self.select) or None,
+            ignore=others(self.ignore),
+            extend_select=others(self.extend_select),
+            per_file_ignores={path: others(codes) for path, codes in self.per_file_ignores.items()},
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MypyOptions:
@@ -62,7 +77,7 @@ class MypyOptions:
 def ruff_options(base: Path) -> RuffOptions:
     """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML.
 
-    Without any of ruff's, what the repository tells flake8 to ignore: the codes are the same.
+    Without any of ruff's, what the repository tells flake8: the codes are the same.
     """
     in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "ruff")
     found = next(
@@ -99,9 +114,13 @@ def _of_flake8(base: Path) -> RuffOptions:
         for pattern, _, wanted in list(pairs)[:_MOST]
         if _PATTERN.fullmatch(pattern.strip()) and (codes := _harmless(_listed(wanted)))
     }
+    length = str(found.get("max-line-length") or "")
     return RuffOptions(
+        select=_codes(_listed(found.get("select"))) or None,
         ignore=_harmless([*_listed(found.get("ignore")), *_listed(found.get("extend-ignore"))]),
+        extend_select=_codes(_listed(found.get("extend-select"))),
         per_file_ignores=ignores,
+        line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
     )
 
 

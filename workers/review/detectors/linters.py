@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from collections.abc import Iterable, Sequence
@@ -49,6 +50,10 @@ def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, 
 # ── ruff ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _REFUSED = 2
+_UNKNOWN = re.compile(r"Unknown rule selector `([A-Z]{1,5}[0-9]{0,4})`")
+MOST_REFUSED = 12
+"""So many codes of a repository that ruff does not know are left out one by one."""
+
 _UNREADABLE = "E902"
 _AT = ("", "[0-9]*/")
 """Where a file may be: at its place, or below a number, where suggestions are tried."""
@@ -57,7 +62,7 @@ _AT = ("", "[0-9]*/")
 class Ruff:
     """The `Detector` that runs ruff with our own selection, or with `everything`; `# noqa` comments are respected.
 
-    `options` are the project's own, as data. Where ruff refuses them, it reads without them.
+    `options` are the project's own, as data. Where ruff refuses one, it reads without it.
     """
 
     name = "ruff"
@@ -74,12 +79,23 @@ class Ruff:
         arguments = partial(_ruff_arguments, tree.target_version, everything=self._everything)
 
         def read(some: Sequence[str]) -> Detection:
-            completed = run_tool(self._sandbox, arguments(self._options), tree, some)
-            if completed.exit_code == _REFUSED and self._options != RuffOptions():
-                completed = run_tool(self._sandbox, arguments(RuffOptions()), tree, some)
+            options = self._options
+            completed = run_tool(self._sandbox, arguments(options), tree, some)
+            for _ in range(MOST_REFUSED):
+                if completed.exit_code != _REFUSED or options == RuffOptions():
+                    break
+                options = _without_refused(options, completed.stderr)
+                completed = run_tool(self._sandbox, arguments(options), tree, some)
             return ruff_findings(completed, everything=self._everything)
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
+
+
+def _without_refused(options: RuffOptions, output: str) -> RuffOptions:
+    """The options without the code that ruff names as unknown, as those of flake8's plug-ins are; none if it names another reason."""
+    named = _UNKNOWN.search(output)
+    left = options.without(named.group(1)) if named else RuffOptions()
+    return RuffOptions() if left == options else left
 
 
 def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bool) -> tuple[str, ...]:

@@ -61,14 +61,22 @@ def test_a_repository_selects_its_own_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".flake8", "setup.cfg", "tox.ini"])
-def test_what_flake8_ignores_is_ignored(tmp_path: Path, name: str) -> None:
+def test_what_flake8_is_told_is_read(tmp_path: Path, name: str) -> None:
     """Where ruff is not set up; security rules cannot be ignored here either."""
     section = "[flake8]\nextend-ignore =\n    E711,  # is meant\n    S602\nper-file-ignores =\n    tests/*: F401 F811\n    /etc/*: F401\n"
-    (tmp_path / name).write_text(section)
-    read = RuffOptions(ignore=("E711",), per_file_ignores={"tests/*": ("F401", "F811")})
+    (tmp_path / name).write_text(section + "select = E,W\nmax-line-length = 90\n")
+    read = RuffOptions(
+        select=("E", "W"), ignore=("E711",), per_file_ignores={"tests/*": ("F401", "F811")}, line_length=90
+    )
     assert ruff_options(tmp_path) == read
     (tmp_path / "ruff.toml").write_text("line-length = 90\n")
     assert ruff_options(tmp_path) == RuffOptions(line_length=90)
+
+
+def test_a_code_can_be_left_out() -> None:
+    """Of every choice; a selection that is empty then is none."""
+    options = RuffOptions(select=("X1",), ignore=("X1", "E1"), per_file_ignores={"a": ("X1",)}, line_length=90)
+    assert options.without("X1") == RuffOptions(ignore=("E1",), per_file_ignores={"a": ()}, line_length=90)
 
 
 def test_the_nearer_file_of_ruff_wins(tmp_path: Path) -> None:
