@@ -76,6 +76,22 @@ diff --git a/money.py b/money.py
     assert len(asked) <= 4
 
 
+def test_a_broken_test_is_placed_at_the_part_that_breaks_it(tmp_path: Path) -> None:
+    """It runs another changed line too, and that one is harmless."""
+    after = (
+        BEFORE.replace("def rounded(amount):", "def rounded(amount):  # in euros")
+        .replace("round(", "int(")
+        .replace("return 0", "return 0.0")
+    )
+    found, _ = searched(tmp_path, after, [UP])
+    assert found is not None
+    elsewhere = BrokenTest(id=UP, error_type="", message="", path="money.py", line=1)
+    new = BrokenTest(id="test_new.py::test_it", error_type="", message="", path="money.py", line=7, added=True)
+    touched = {"money.py": frozenset({1, 3, 7})}
+    placed = found.placed(ComparedTests(broken=(elsewhere, new)), touched)
+    assert [(test.path, test.line) for test in placed.broken] == [("money.py", 3), ("money.py", 7)]
+
+
 def test_two_faults_have_no_single_part(tmp_path: Path) -> None:
     after = BEFORE.replace("round(", "int(").replace("return 0\n", "return 1\n")
     found, asked = searched(tmp_path, after, [UP, FREE])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.model import Proof, SuiteCount
 from workers.diffs import split_lines, unified
@@ -21,10 +21,27 @@ MOST_TRIALS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Culprit:
-    """A patch of the head that takes a part of the change back, and the proof that the broken tests pass with it."""
+    """A patch of the head that takes a part of the change back, and the proof that the broken tests pass with it.
+
+    `lines` are those of the part at the head, by path, or beside what it removed.
+    """
 
     patch: str
     proof: Proof
+    lines: Mapping[str, frozenset[int]]
+
+    def placed(self, tests: ComparedTests, touched: Mapping[str, frozenset[int]]) -> ComparedTests:
+        """The tests that it breaks at a changed line of it, where they were placed at another one that they run too."""
+        there = [
+            (path, line) for path in self.lines for line in sorted(self.lines[path] & touched.get(path, frozenset()))
+        ]
+        broken = (
+            replace(test, path=there[0][0], line=there[0][1])
+            if there and test.id in self.proof.passed_after and (test.path, test.line) not in there
+            else test
+            for test in tests.broken
+        )
+        return replace(tests, broken=tuple(broken))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +53,14 @@ class _Part:
     end: int
     old: tuple[str, ...]
 
+    @property
+    def lines(self) -> range:
+        """Its lines, counted from 1; those beside it where it only removed some."""
+        return range(self.start + 1, self.end + 1) if self.start < self.end else range(self.start, self.start + 2)
+
     def holds(self, test: BrokenTest) -> bool:
         """Whether the test passes through a line of it, or one beside what it removed."""
-        return test.path == self.path and self.start <= test.line <= max(self.end, self.start + 1)
+        return test.path == self.path and test.line in self.lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +86,9 @@ class CulpritSearch:
         for parts in self._trials(broken) if broken else ():
             if time.monotonic() > self.deadline:
                 return None
-            texts = self._without(parts)
-            if _passes(names, self.run(names, _overlay(texts))) and (found := self._proven(texts, names, tests)):
+            if _passes(names, self.run(names, _overlay(self._without(parts)))) and (
+                found := self._proven(parts, names, tests)
+            ):
                 return found
         return None
 
@@ -94,10 +117,11 @@ class CulpritSearch:
             texts[part.path] = "".join([*lines[: part.start], *part.old, *lines[part.end :]])
         return texts
 
-    def _proven(self, texts: Mapping[str, str], names: Sequence[str], tests: ComparedTests) -> Culprit | None:
+    def _proven(self, parts: Sequence[_Part], names: Sequence[str], tests: ComparedTests) -> Culprit | None:
         """The whole suite with it: nothing fails that did not fail at the head too, and no test is gone."""
         if time.monotonic() > self.deadline:
             return None
+        texts = self._without(parts)
         report = self.run((), _overlay(texts))
         if not report.started:
             return None
@@ -117,7 +141,8 @@ class CulpritSearch:
             command=shlex.join(self.command),
         )
         patch = "".join(unified(path, self.after[path], text) for path, text in texts.items())
-        return Culprit(patch=patch, proof=proof)
+        lines = {path: frozenset(n for part in parts if part.path == path for n in part.lines) for path in texts}
+        return Culprit(patch=patch, proof=proof, lines=lines)
 
 
 def _overlay(texts: Mapping[str, str]) -> dict[str, bytes | None]:

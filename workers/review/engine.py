@@ -230,6 +230,7 @@ def review_change(
         delta = reading.delta
         search = CulpritSearch(run, delta.base, delta.head.sources, head_project.test_command, deadline)
         culprit = search.culprit(tests)
+        tests = culprit.placed(tests, touched_lines(change)) if culprit else tests
     prover = partial(_prover, run, head_project, ImportGraph(head_sources))
     reviewed = _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
     return replace(reviewed, tests=tests, culprit=culprit)

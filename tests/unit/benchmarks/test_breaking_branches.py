@@ -34,6 +34,8 @@ SUMS = "def add(a, b):\n    return a + b\n\n\ndef half(a):\n    return a / 2\n"
 TESTS = "from sums import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
 HALF = "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
 LONGEST_TEXT = 400
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Without the plug-ins of our own environment, which take long to load."""
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def clone(tmp_path: Path) -> tuple[Path, Repository]:
     wrong = "def test_wrong():\n    assert False\n"
     made.commit({"sums.py": SUMS, "test_add.py": TESTS, "test_half.py": HALF, "test_wrong.py": wrong})
     commit = git(tmp_path / "clones" / "a+sums", "rev-parse", "HEAD").strip()
-    return tmp_path / "clones" / "a+sums", Repository(name="a/sums", commit=commit, needs=[])
+    return tmp_path / "clones" / "a+sums", Repository(name="a/sums", commit=commit, needs=[], variables=ALONE)
 
 
 def branch(change: Step, before: Step = Step(), flaky: tuple[str, ...] = ()) -> Branch:  # noqa: B008  frozen
