@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Actor, Finding, Sighting, Task, TaskKind
 from memory.policy.review_policy import PostingDecision
+from workers.configuration.reading import ConfigurationFile, configuration_of, read_configuration
+from workers.configuration.schema import PATH
 from workers.context import Context
 from workers.diffs import patched
 from workers.environments.existing import existing_python
@@ -22,8 +24,10 @@ from workers.environments.projects import missing_parts
 from workers.environments.provide import Commit
 from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
+from workers.flows.configured import file_at
 from workers.flows.review import choose, known_learnings, read_change, reviewer
 from workers.home import scratch
+from workers.messages.configuration import left_out
 from workers.repair.episode import repair
 from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
@@ -110,6 +114,7 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
     """Repair what fails below `path`, which stays untouched unless `apply` is given and a settled proof without anything unusual found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
+    context = _configured(context, _own_file(path))
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
         name = repository_name(path)
         found, before = python_of(path, context, python), before_changes(path)
@@ -131,6 +136,22 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
         if apply and settled and proven is not None and proven.proof is not None and not proven.proof.unusual:
             _apply(proven.patch, tree, path)
     return repaired
+
+
+def _own_file(path: Path) -> ConfigurationFile:
+    """The configuration file in a directory, which is the user's own."""
+    file = path / PATH
+    try:
+        return read_configuration(file.read_bytes()) if file.is_file() else ConfigurationFile()
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _configured(context: Context, file: ConfigurationFile) -> Context:
+    """The context as the file wants it; each mistake in it is a line of the progress."""
+    for mistake in file.mistakes:
+        context.progress(f"{PATH}, {mistake}")
+    return context.configured(configuration_of((file,)))
 
 
 def _named_files(tree: Path, test_command: str | None) -> list[str]:
@@ -194,6 +215,7 @@ def review(
     name = repository_name(root)
     mirror = context.local_mirror(root, mirror_name(root))
     mirror.fetch(base_sha, head_sha)
+    context = _configured(context, file_at(mirror, base_sha))
     if head is None and (files := _uncommitted(root, keys=context.models is None)):
         day, _ = Commit(root, head_sha).day_and_version()  # packages are chosen as of the commit's day
         when = datetime.fromisoformat(f"{day}T00:00:00+00:00")
@@ -213,6 +235,8 @@ def review(
         mending=_new_task(TaskKind.REPAIR, name, head_sha, context),
         python=python_of(root, context, python),
     )
+    for line in left_out(reviewed.findings_left_out, reviewed.files_left_out):
+        context.progress(line)
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
     decided = choose(reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings)
     result = LocalReview(reviewed=reviewed, decided=decided)

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from memory.model import Decision, Signal, TaskKind
+from memory.plain_yaml import BadYaml, node_at, plain, root_of
 from memory.rewards import PATTERN, SIGNAL_WORTH
 from memory.store import Store
 
@@ -216,9 +217,6 @@ def _lesson(
 
 # ── The file ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-MOST_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
-"""The most that a file, a value in it, and its nesting may have."""
-
 _HEAD = """\
 # Lessons from feedback in this repository, as a prior for reviews and repairs. Review changes to it like code:
 # Apprentice reads it from the base branch only. Remove an entry to end its effect.
@@ -237,9 +235,13 @@ def parse(text: str) -> Learnings:
 
     A plain tree of bounded size, without anchors, tags or duplicate keys, that has the fields of `Learnings`.
     """
-    root = _tree(text)
     try:
-        learnings = msgspec.convert(_plain(root), Learnings, strict=False)
+        root = root_of(text)
+        if root is None:
+            raise BadLearnings(1, "the file is empty; export it again")
+        learnings = msgspec.convert(plain(root), Learnings, strict=False)
+    except BadYaml as error:
+        raise BadLearnings(error.line, error.reason) from error
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at ")
         keys = place.strip("`").removeprefix("$.")
@@ -256,65 +258,8 @@ def parse(text: str) -> Learnings:
     return learnings
 
 
-def _tree(text: str) -> yaml.Node:
-    """The root of a document."""
-    import yaml  # slow to import, and seldom needed
-
-    if len(text.encode(errors="replace")) > MOST_BYTES:
-        raise BadLearnings(1, f"the file is over {MOST_BYTES:,} bytes; export fewer lessons")
-    try:
-        _refuse_tricks(yaml.parse(text, Loader=yaml.SafeLoader))
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise BadLearnings(mark.line + 1 if mark else 1, f"not valid YAML: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:  # a character that YAML forbids
-        raise BadLearnings(1, "not valid YAML: it holds characters that are not allowed") from error
-    if root is None:
-        raise BadLearnings(1, "the file is empty; export it again")
-    return root
-
-
-def _refuse_tricks(events: Iterable[yaml.Event]) -> None:
-    """Refuse before a tree is built: a depth that breaks the parser, references that multiply, foreign types."""
-    depth = 0
-    for event in events:
-        line, name = event.start_mark.line + 1, type(event).__name__
-        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
-        if depth > DEEPEST + 2:  # the stream and the document count as well
-            raise BadLearnings(line, f"nested deeper than {DEEPEST} levels; export the file again")
-        if getattr(event, "anchor", None) is not None:
-            raise BadLearnings(line, "anchors and aliases are not read; write the value out")
-        if getattr(event, "tag", None) is not None:
-            raise BadLearnings(line, "tags are not read; remove it")
-
-
-def _plain(node: yaml.Node) -> object:
-    """Dictionaries, lists and texts: each type is converted where a field asks for it, so that `no` stays a text."""
-    line = node.start_mark.line + 1
-    if node.id == "sequence":
-        return [_plain(each) for each in node.value]
-    if node.id == "scalar":
-        if not node.value.isprintable() or len(node.value) > LONGEST:
-            raise BadLearnings(line, f"expected printable text of at most {LONGEST} characters")
-        return node.value
-    found: dict[str, object] = {}
-    for key, value in node.value:
-        if key.id != "scalar" or key.value in found:
-            raise BadLearnings(key.start_mark.line + 1, f"{str(key.value)[:40]!r} occurs twice or is no key; remove it")
-        found[str(_plain(key))] = _plain(value)
-    return found
-
-
 def _line(root: yaml.Node, keys: str) -> int:
-    """The line of the value at a place such as `lessons[2].mean`; of the last one on the way to it that there is."""
-    node = root
-    for name in re.findall(r"\w+", keys):
-        if node.id == "sequence":
-            node = node.value[int(name)]
-        else:
-            node = next((value for key, value in node.value if key.value == name), node)
-    return int(node.start_mark.line) + 1
+    return int(node_at(root, keys).start_mark.line) + 1
 
 
 def render(learnings: Learnings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
+from workers.configuration.schema import ANY_ENVIRONMENT, NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
 from workers.errors import ApprenticeError, BadInput, CannotRun
@@ -60,6 +62,18 @@ class Context:
     rng: random.Random
     progress: Callable[[str], None]
     models: Models | None = None
+    configuration: RepositoryConfiguration = NOTHING_CHOSEN
+
+    def configured(self, configuration: RepositoryConfiguration) -> Self:
+        """This context as a repository's own file wants it. Its limits count where they are below the operator's."""
+        given, limits = self.settings, configuration.limits
+        seconds = given.budget_seconds if limits.repair_seconds is None else limits.repair_seconds
+        comments = given.max_comments if limits.comments is None else limits.comments
+        narrowed = {
+            "budget_seconds": min(given.budget_seconds, seconds),
+            "max_comments": min(given.max_comments, comments),
+        }
+        return replace(self, configuration=configuration, settings=given.model_copy(update=narrowed))
 
     def for_task(self, key: str) -> Self:
         """This context with a generator of its own: under a seed, a task draws the same numbers in any order of tasks."""
@@ -91,9 +105,40 @@ class Context:
         """The project in our own copy `tree`, on `python`, on the interpreter that is set, or in an environment that is made.
 
         Of several projects in the tree that of the files `changed` is meant. Where no environment can be made, the tests
-        run on our own interpreter, and the project's `note` says why. Raises BadInput, and CannotRun where the project
-        asks for another Python than ours.
+        run on our own interpreter, and the project's `note` says why; so it does where the repository's own test command
+        cannot be run. Raises BadInput, and CannotRun where the project asks for another Python than ours.
         """
+        made = partial(self._project, tree, repository, python, changed, copy_of, commit)
+        own, notes = self.configuration, list[str]()
+        if (python or self.settings.python) and own.environment != ANY_ENVIRONMENT:
+            notes.append(f"environment of {PATH} is not used: the interpreter of the tests was given")
+        try:
+            found = made(own.test_command or None if test_command is None else test_command)
+        except BadInput as reason:
+            if test_command is not None or not own.test_command:
+                raise
+            interpreter = str((python or self.settings.python or Path(sys.executable)).absolute())
+            why = str(reason).replace(str(tree), "this repository").replace(interpreter, "the interpreter")
+            notes.append(f"test-command of {PATH} is not used: {without_places(why, self.settings.home)}")
+            try:
+                found = made(None)
+            except BadInput as none:
+                raise BadInput(notes[-1]) from none
+        for note in notes:
+            self.progress(note)
+        notes += [found.note] if found.note else []
+        return replace(found, note="; ".join(notes), paths=own.paths)
+
+    def _project(
+        self,
+        tree: Path,
+        repository: str,
+        python: Path | None,
+        changed: Collection[str],
+        copy_of: Path | None,
+        commit: Commit | None,
+        test_command: str | None,
+    ) -> Project:
         if python := python or self.settings.python:
             return discover(tree, python=python, test_command=test_command, copy_of=copy_of)
         provider = Provider(
@@ -104,6 +149,7 @@ class Context:
             memory=PlanMemory(self.store, repository),
             clock=self.clock,
             commit=commit,
+            choices=self.configuration.environment,
         )
         try:
             return provider.project_in(tree, changed, test_command, copy_of)
@@ -225,10 +271,14 @@ def generator(settings: WorkerSettings, key: str) -> random.Random:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext(Context):
-    """A context whose flows act on GitHub. `notify` publishes the failure of a job to the user who asked for it."""
+    """A context whose flows act on GitHub. `notify` publishes the failure of a job to the user who asked for it.
+
+    `defaults` reads the configuration file of a repository's owner.
+    """
 
     connect: Callable[[RepositoryRef], GitHub]
     hook: Callable[[], MintingClient | None]
+    defaults: Callable[[RepositoryRef], bytes | None] = lambda _repository: None
     flows: Mapping[type, Flow] = field(default_factory=dict)
     notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None
     job_id: str = ""
@@ -276,6 +326,7 @@ def open_job_context(
         **vars(shared),
         connect=_connector(settings, clock, seconds_between_writes),
         hook=lambda: _hook(settings),
+        defaults=_owner_file(settings),
         flows=flows or {},
         notify=notify,
     )
@@ -303,6 +354,22 @@ def _connector(
         )
 
     return connect
+
+
+def _owner_file(settings: WorkerSettings) -> Callable[[RepositoryRef], bytes | None]:
+    """Reads the file of a repository's owner as the App's installation, which may not have the repository that holds it."""
+    from workers.github.defaults import owner_file
+    from workers.github.minting import MintingClient
+
+    minting = MintingClient(settings.socket())
+
+    def read(repository: RepositoryRef) -> bytes | None:
+        minted = minting.mint_defaults(repository.installation_id)
+        if minted is None or minted.full_name == repository.full_name:
+            return None
+        return owner_file(settings.github_url, minted, PATH)
+
+    return read
 
 
 def _hook(settings: WorkerSettings) -> MintingClient | None:

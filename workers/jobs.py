@@ -48,7 +48,10 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
 
 
 class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
-    """Review pull request `number` at `head_sha` (looked up when empty: a command in a comment carries none)."""
+    """Review pull request `number` at `head_sha` (looked up when empty: a command in a comment carries none).
+
+    `pushed` says that it was pushed to, and was not only opened now.
+    """
 
     repository: RepositoryRef
     actor: Actor
@@ -56,6 +59,7 @@ class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     head_sha: str = ""
     commanded: bool = False
     comment_id: int = 0
+    pushed: bool = False
 
 
 class SubjectKind(StrEnum):

@@ -129,6 +129,7 @@ class PullRequest:
     author: Actor
     draft: bool = False
     body: str = ""
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

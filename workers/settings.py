@@ -31,7 +31,7 @@ from workers.errors import BadInput
 from workers.redaction import own_secrets
 
 PREFIX = "APPRENTICE_"
-OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "model"})
+OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "configuration", "model"})
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
 _PASSWORD = re.compile(r"[^:]*://[^:/@]*:([^@]+)@")

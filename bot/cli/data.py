@@ -96,7 +96,8 @@ def import_(
 ) -> None:
     """Import a reviewed learnings file as a prior; without FILE, list the imports."""
     from bot.cli import tables
-    from memory.sharing import MOST_BYTES, BadLearnings, Learnings, parse
+    from memory.plain_yaml import MOST_BYTES
+    from memory.sharing import BadLearnings, Learnings, parse
 
     with refusing():
         context = command_context()

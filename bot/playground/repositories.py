@@ -27,6 +27,7 @@ _LEVELS = ("read", "write", "admin")
 
 
 class _TokenBody(Struct):
+    repositories: tuple[str, ...] | None = None
     repository_ids: tuple[int, ...] | None = None
     permissions: dict[str, str] | None = None
 
@@ -74,7 +75,10 @@ def create_token(call: ApiCall) -> JsonObject:
     if made is None or made.app is not calling_app(call):
         raise not_found()
     wanted, held = call.read(_TokenBody), dict(made.app.permissions)
-    chosen, asked = set(wanted.repository_ids or made.repository_ids), wanted.permissions or {}
+    asked = wanted.permissions or {}
+    names = {call.world.repositories[number].name: number for number in made.repository_ids}
+    named = {names.get(name, 0) for name in wanted.repositories or ()}
+    chosen = {*(wanted.repository_ids or ()), *named} or set(made.repository_ids)
     if not chosen <= made.repository_ids:
         problem = "does not exist or is not accessible to the parent installation"
         raise unprocessable(f"There is at least one repository that {problem}.")
@@ -83,7 +87,7 @@ def create_token(call: ApiCall) -> JsonObject:
             raise unprocessable("The permissions requested are not granted to this installation.")
     token = call.world.issue_installation_token(made, frozenset(chosen), asked or held)
     body = shown(call.world, "token", token)
-    if wanted.repository_ids is not None:
+    if wanted.repository_ids is not None or wanted.repositories is not None:
         body["repositories"] = [repository(call.world, call.world.repositories[number]) for number in sorted(chosen)]
     return body
 

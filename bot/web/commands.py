@@ -327,7 +327,9 @@ def _answer(
     )
 
 
-def review_of(pull: EventPull, origin: Origin, *, commanded: bool = False, comment_id: int = 0) -> ReviewPull:
+def review_of(
+    pull: EventPull, origin: Origin, *, commanded: bool = False, comment_id: int = 0, pushed: bool = False
+) -> ReviewPull:
     return ReviewPull(
         repository=origin.repository,
         actor=origin.actor,
@@ -335,4 +337,5 @@ def review_of(pull: EventPull, origin: Origin, *, commanded: bool = False, comme
         head_sha=pull.head.sha,
         commanded=commanded,
         comment_id=comment_id,
+        pushed=pushed,
     )

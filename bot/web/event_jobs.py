@@ -45,7 +45,8 @@ from workers.jobs import (
 )
 
 BRANCH_PREFIX = "apprentice/"
-_REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
+_REVIEWED_ON = frozenset({"opened", "ready_for_review", "reopened", "synchronize"})
+"""The worker knows which are our own, and which the repository wants reviewed: drafts are not, unless it says so."""
 
 
 def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, ...]:
@@ -170,14 +171,10 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) and not origin.actor.is_bot else ()
     asked = _commands_in_description(event, origin)
-    if any(isinstance(job, ReviewPull) for job in asked) or not _is_due(event):
+    if any(isinstance(job, ReviewPull) for job in asked) or event.action not in _REVIEWED_ON:
         return (_track(event, origin), *ours, *asked)
-    return (_track(event, origin), *ours, review_of(event.pull_request, origin), *asked)
-
-
-def _is_due(event: PullEvent) -> bool:
-    """Whether this pull request gets a review without a command. The worker knows which are our own."""
-    return event.action == "ready_for_review" or (event.action in _REVIEWED_ON and not event.pull_request.draft)
+    review = review_of(event.pull_request, origin, pushed=event.action == "synchronize")
+    return (_track(event, origin), *ours, review, *asked)
 
 
 def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 from tests.fuzz.targets import EVENTS, FILES, FORMATS
 from tests.stories.injections import INJECTIONS
 
+CONFIGURATION = Path(__file__).parents[2] / "docs" / "configuration.md"
 SAMPLES = Path(__file__).parents[1] / "unit" / "bot" / "samples"
 PLACE = {
     "artifactLocation": {"uri": "pkg/a%20b.py", "index": 0},
@@ -188,6 +190,11 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
         *(bytes([at]) + TOML.replace("tool.ruff.", "").encode() for at in (0, 1, 2)),
         *(bytes([at]) + INI.encode() for at in (3, 4)),
         bytes([0]) + TOML.encode(),
+    ),
+    "repository_file": (
+        re.findall(r"```yaml\n(.*?)```", CONFIGURATION.read_text(encoding="utf-8"), re.DOTALL)[0].encode(),
+        b"paths: {include: [src], exclude: ['*.md']}\nrules: {F: off, style: {severity: info, only: [a]}}\nsilent: true\n",
+        b"environment: {python: 3.12, extras: [a], requirements: [b.txt]}\nreviews: {opened: no}\nlimits: {comments: 0}\n",
     ),
     "learnings": (LESSONS.encode(), yaml.safe_dump(yaml.safe_load(LESSONS)).encode()),
     "diff": (DIFF.encode(), b"x b/\xc3\xa9.py\0a\nb\nc\0a\nB\nc", b"a.py\0\0new\n", b"a.py\0old\n\0"),

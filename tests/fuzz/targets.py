@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
+import yaml
 
 from bot.model_server.script import RequestError, parse_request, parse_script
 from bot.web.commands import MOST_COMMANDS, Command
@@ -24,8 +25,10 @@ from bot.web.events import KNOWN, Ignored
 from bot.web.events import parse as parse_event
 from bot.web.signature import is_genuine, sign
 from memory import sharing
+from memory.model import Finding, Severity
 from tests.stories.injections import acting
 from workers import jobs
+from workers.configuration.reading import configuration_of, read_configuration
 from workers.diffs import apply_unified, changed_lines, commentable_lines, parse_diff, split_lines, unified
 from workers.errors import BadInput
 from workers.github.auth import GitHubApp
@@ -51,6 +54,18 @@ FILES = ("pyproject.toml", "ruff.toml", ".ruff.toml", "mypy.ini", "setup.cfg")
 FORMATS = ("sarif", "rdjson", "rdjsonl")
 SOURCE = "x = 1\nname = '😀é'; y = eval(x)\r\nlast = 3"
 REPORTED = Reported(tool="lens", sources={"pkg/a b.py": SOURCE}, category=Category.STYLE)
+SECURITY_FINDING = Finding(
+    fingerprint="f",
+    path="src/a.py",
+    line=1,
+    end_line=1,
+    tool="bandit",
+    rule="B602",
+    category="security",
+    severity=Severity.MINOR,
+    message="shell",
+    anchor="shell=True",
+)
 
 
 def text_of(data: bytes) -> str:
@@ -102,6 +117,16 @@ def configuration(data: bytes) -> None:
         assert options.line_length is None or 1 <= options.line_length <= 320
         assert project_options.target_version(base).startswith("py3")
         assert project_options.is_typed(base) is (project_options.mypy_options(base) is not None)
+
+
+def repository_file(data: bytes) -> None:
+    """A repository's own file is always read: what counts leaves out nothing about security, and each mistake has a place."""
+    file = read_configuration(data)
+    found = configuration_of([file])
+    assert all(each.line >= 1 and each.column >= 1 and "\n" not in str(each) for each in file.mistakes)
+    assert found.kept(SECURITY_FINDING) is not None
+    again = read_configuration(yaml.safe_dump(msgspec.to_builtins(found)).encode())
+    assert (again.mistakes, configuration_of([again])) == ((), found)
 
 
 def learnings(data: bytes) -> None:
@@ -208,6 +233,10 @@ class Mint(GitHubApp):
         self.minted += [repository_id, installation_id]
         return MintedToken(token="t", expires_at=datetime(2100, 1, 1, tzinfo=UTC), full_name="a/b")
 
+    def mint_defaults(self, installation_id: int) -> MintedToken | None:
+        self.minted += [1, installation_id]
+        return None
+
     def identity(self) -> AppIdentity:
         return AppIdentity(id=1, slug="s")
 
@@ -258,6 +287,7 @@ TARGETS: Mapping[str, Target] = {
         webhook,
         commands,
         configuration,
+        repository_file,
         learnings,
         diff,
         findings,

@@ -85,6 +85,24 @@ def test_what_the_app_does_itself(hosted: Hosted, client: MintingClient) -> None
     assert [each.guid for each in again].count(tried[0].guid) == 2
 
 
+def test_a_token_for_the_defaults_of_an_owner_reads_and_does_nothing_else(
+    hosted: Hosted, client: MintingClient
+) -> None:
+    """It is for the repository `.github` alone, where the App is installed in it; there is none elsewhere."""
+    assert client.mint_defaults(hosted.installation.id) is None, "there is no such repository"
+    defaults = hosted.playground.add_repository("ada/.github", {"README.md": "# all\n"}, private=True)
+    assert client.mint_defaults(hosted.installation.id) is None, "the App is not installed there"
+    hosted.playground.install(hosted.app, "ada/.github")
+    minted = client.mint_defaults(hosted.installation.id)
+    assert minted is not None
+    token = hosted.playground.world.tokens[minted.token]
+    assert (token.repository_ids, token.permissions) == ({defaults.id}, {"contents": "read", "metadata": "read"})
+    assert redact(f"it is {minted.token}") == f"it is {REDACTED}"
+    hosted.playground.before("POST", "access_tokens", fail(502), nth=0)
+    with pytest.raises(Retryable, match=r"minting a token for \.github"):
+        client.mint_defaults(hosted.installation.id)
+
+
 def test_errors_keep_their_kind(hosted: Hosted, client: MintingClient) -> None:
     """What may work later is Retryable for the worker too, what cannot work is CannotRun."""
     with pytest.raises(CannotRun, match="minting a token for repository"):

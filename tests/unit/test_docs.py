@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -20,6 +22,8 @@ from bot.web.metrics import Metrics
 from memory.model.jobs import JobState
 from tests.json_contracts import documented, undocumented
 from tests.unit.test_house import BANNED
+from workers.configuration.reading import read_configuration
+from workers.configuration.schema import json_schema
 from workers.github.auth import PERMISSIONS
 from workers.settings import (
     PREFIX,
@@ -39,6 +43,7 @@ PAGES = (
     "docs/architecture.md",
     "docs/ci.md",
     "docs/commands.md",
+    "docs/configuration.md",
     "docs/environments.md",
     "docs/evaluating-a-model.md",
     "docs/fine-tuning.md",
@@ -203,6 +208,42 @@ def test_settings_are_documented_as_they_are(heading: str, kind: type[Settings])
         assert meaning == field.description, name
         if field.default is not PydanticUndefined and field.default is not None:
             assert default.strip("`") == str(field.default), name
+
+
+def configuration_rows() -> dict[str, list[str]]:
+    """Each key of the repository's own file, with its value, default and meaning, from its schema."""
+    schema = json_schema()["$defs"]
+    found = {}
+
+    def add(kind: str, above: str) -> None:
+        for name, key in schema[kind]["properties"].items():
+            inner = key.get("$ref", "").rpartition("/")[2]
+            if schema.get(inner, {}).get("type") == "object":
+                add(inner, f"{above}{name}.")
+            else:
+                default = key["default"]
+                shown = "" if default in ("", [], {}, None) else f"`{json.dumps(default).strip(chr(34))}`"
+                found[f"{above}{name}"] = [key["title"], shown, key["description"]]
+
+    add("RepositoryConfiguration", "")
+    return found | {f"rules.<rule>.{name}": row for name, row in _rows_of_a_rule(schema)}
+
+
+def _rows_of_a_rule(schema: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    for name, key in schema["RuleChoice"]["properties"].items():
+        yield name, [key["title"], "", key["description"]]
+
+
+def test_the_configuration_of_a_repository_is_documented() -> None:
+    """docs/configuration.md has a row for each key of the schema, in its words; its example has no mistake."""
+    assert rows(section("docs/configuration.md", "Keys")) == configuration_rows()
+    (example,) = re.findall(r"```yaml\n(.*?)```", read("docs/configuration.md"), re.DOTALL)
+    assert read_configuration(example.encode()).mistakes == ()
+
+
+def test_the_published_schema_is_up_to_date() -> None:
+    """It is what `python -m workers.configuration` prints."""
+    assert json.loads(read("docs/apprentice.schema.json")) == json.loads(json.dumps(json_schema()))
 
 
 def test_metrics_are_documented() -> None:

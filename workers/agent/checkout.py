@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.diffs import unified
 from workers.errors import ApprenticeError
-from workers.repair.judging.protected_files import PRIVATE, refusal
+from workers.repair.judging.protected_files import NOT_EDITED, PRIVATE, refusal
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20
@@ -32,8 +33,9 @@ class Checkout:
     A file is `editable` unless it decides what counts as passing; new tests have a place of their own.
     """
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, editable: PathChoices = ALL_PATHS) -> None:
         self._tree = tree.resolve()
+        self._may_edit = editable
         self._edited: dict[str, str] = {}
         self._added_tests: dict[str, str] = {}
         self._most_files = MOST_FILES
@@ -120,7 +122,7 @@ class Checkout:
         path = self.named(path)
         if not self._inside(path).is_file():
             self._check_place(path)
-        if refused := refusal(path, self._tree):
+        if refused := refusal(path, self._tree) or ("" if self._may_edit.hold(path) else NOT_EDITED):
             raise ToolFailed(f"{path} {refused}: a fix may not change it")
         return path
 

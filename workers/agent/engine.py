@@ -92,7 +92,7 @@ class LlmEngine:
         self._seconds = options.seconds
         self._available = True
         self._memory = MemoryContext(case, deps, previous)
-        self._checkout = Checkout(case.project.tree)
+        self._checkout = Checkout(case.project.tree, case.project.paths)
         self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure, deps.limits)
         self._reserved = reserved(options.seconds, case.reproduction)
         self._assignment = _assignment(options, case, self._checkout)

@@ -21,6 +21,7 @@ from workers.agent.findings import (
     shown,
     unlike,
 )
+from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.diffs import split_lines
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
@@ -115,10 +116,11 @@ class ModelReviewer:
     title: str = ""
     body: str = ""
     progress: Progress = lambda _line: None
+    paths: PathChoices = ALL_PATHS
     name: str = MODEL
 
     def reads(self, path: str) -> bool:
-        return reads(path)
+        return reads(path) and self.paths.hold(path)
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
         """See `ChangeDetector`. Where the model fails, its files are unread, and earlier findings are kept."""

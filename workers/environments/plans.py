@@ -12,6 +12,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from memory.model import Plan
+from workers.configuration.schema import ANY_ENVIRONMENT, PATH, EnvironmentChoices
 from workers.environments.evidence import conda_recipe, recipes
 from workers.environments.metadata import Declared, declared, requirement
 from workers.environments.projects import missing_parts, project_of
@@ -30,19 +31,22 @@ _LISTS = frozenset({"requirements", "requirement", "reqs", "dependencies", "deps
 _DIRECTORIES = ("", "requirements", "requirements.d", "tests", "test", "ci")
 
 
-def plans_for(tree: Path, changed: Collection[str] = ()) -> tuple[Plan, ...]:
+def plans_for(
+    tree: Path, changed: Collection[str] = (), choices: EnvironmentChoices = ANY_ENVIRONMENT
+) -> tuple[Plan, ...]:
     """Plans for the project in `tree`, best evidence first. Of several projects that of the files `changed` is planned for.
 
-    Nothing of the tree is executed. Paths in `changed` are relative to the tree.
+    Every plan follows the repository's `choices`. Nothing of the tree is executed. Paths in `changed` are relative to the tree.
     """
     files = TreeFiles(tree)
     directory, others = project_of(files, changed)
     known = declared(files, directory)
     listed = _declared_for_tests(files, known)
     about = [each for each in recipes(files, directory) if _is_about(each, known)]
-    found = [
-        _plan(recipe, known) for recipe in (*map(partial(_completed, listed), about), listed, *_fallbacks(files, known))
-    ]
+    recipes_here = (*map(partial(_completed, listed), about), listed, *_fallbacks(files, known))
+    found = [_plan(_chosen(recipe, choices, known), known) for recipe in recipes_here]
+    if choices.python:
+        found = [replace(plan, minors=(choices.python,)) for plan in found]
     notes = (*missing_parts(files), *([f"other projects here: {', '.join(others)}"] if others else []))
     distinct = {replace(plan, source="", notes=(), variables=()): plan for plan in reversed(found)}
     plans = [plan for plan in found if plan in distinct.values()][:MOST_PLANS]
@@ -79,6 +83,19 @@ def _completed(listed: Recipe, recipe: Recipe) -> Recipe:
         recipe.requirements += listed.requirements
         recipe.groups += listed.groups
         recipe.local = {**recipe.local, **listed.local}
+    return recipe
+
+
+def _chosen(recipe: Recipe, choices: EnvironmentChoices, known: Declared) -> Recipe:
+    """A recipe with what the repository chose for its tests in addition."""
+    at, recipe.here = recipe.here, "."
+    for path in choices.requirements:
+        recipe.install(["-r", path])
+    recipe.here = at
+    if choices.extras:
+        recipe.local = {**recipe.local, known.directory: [*recipe.local.get(known.directory, ()), *choices.extras]}
+    if missing := {*map(canonicalize_name, choices.extras)} - {*map(canonicalize_name, known.extras)}:
+        recipe.notes.append(f"{PATH} asks for extras that the project does not have: {', '.join(sorted(missing))}")
     return recipe
 
 

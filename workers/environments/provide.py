@@ -22,6 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from memory.model import Plan, PlanOutcome
 from memory.store.database import dump, load
+from workers.configuration.schema import ANY_ENVIRONMENT, EnvironmentChoices
 from workers.environments.building import Builder, BuildFailed
 from workers.environments.editable import build_inputs, dependencies, own_names
 from workers.environments.fetching import path_of
@@ -90,7 +91,10 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
-    """Makes environments for one home. `clock` dates the outcomes of plans, which `memory` keeps for a repository."""
+    """Makes environments for one home. `clock` dates the outcomes of plans, which `memory` keeps for a repository.
+
+    `choices` are of the repository's own file.
+    """
 
     sandbox: Sandbox
     home: Path
@@ -99,6 +103,7 @@ class Provider:
     memory: PlanMemory
     clock: Callable[[], datetime]
     commit: Commit | None = None
+    choices: EnvironmentChoices = ANY_ENVIRONMENT
 
     def project_in(
         self,
@@ -124,7 +129,7 @@ class Provider:
     def environment(self, tree: Path, changed: Collection[str] = ()) -> Environment:
         """The best environment that a plan gives; one that was made before is found without a run."""
         started, best, trouble = time.monotonic(), None, None
-        for plan in self.memory.ordered(plans_for(tree, changed)):
+        for plan in self.memory.ordered(plans_for(tree, changed, self.choices)):
             if (known := self._known(plan, tree)) is not None:
                 return known
             if (best or trouble) and time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:

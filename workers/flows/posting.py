@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from memory.model import Finding, Post, PostKind, Sighting
+from memory.model import Action, Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
+from workers.configuration.schema import PATH
 from workers.context import JobContext
-from workers.flows.rounds import REPAIR_OF_REVIEW, Round, newly_broken, seen_again, times_back
+from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
+from workers.jobs import ReviewPull
+from workers.messages import configuration
 from workers.messages import review as reviews
 from workers.messages.markdown import counted, marked, marker, words
-from workers.ports import Annotation, InlineComment, ReviewThread
+from workers.ports import Annotation, InlineComment, PullRequest, ReviewThread
 from workers.review.broken_tests import BrokenTest
 from workers.review.engine import Reviewed
 from workers.review.plan import RepairSuggestion, ReviewPlan
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
 
 Decided = Mapping[str, PostingDecision]
 """The decisions of this round, by fingerprint."""
@@ -22,6 +29,10 @@ Decided = Mapping[str, PostingDecision]
 
 def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> None:
     """Post, then remember what was seen: a worker that dies before has posted nothing."""
+    if this.silent:
+        _remember(this, reviewed, decided, plan, context)
+        _post_check(this, reviewed, plan, context)
+        return
     asked = this.job.commanded and this.job.comment_id
     review = None
     if plan.new or plan.resolved or plan.back or plan.repair or asked or newly_broken(this, reviewed):
@@ -87,7 +98,7 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
             sha=this.task.sha,
             decision_id=decided[finding.fingerprint].decision.id,
             finding=finding,
-            action=decided[finding.fingerprint].action,
+            action=Action.HOLD if this.silent else decided[finding.fingerprint].action,
             created_at=context.clock(),
             returns=times_back(this, finding.fingerprint),
             missed_in=miss.sha if (miss := plan.missed.get(finding.fingerprint)) else "",
@@ -183,6 +194,8 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
     tried = this.may_run_tests and not untried
     clean = changed and not plan.new and not still and not reviewed.not_read and tried
+    wrong = configuration.wrong(this.configuration.mistakes, this.configuration.of_owner)
+    clean = clean and not wrong
     key = this.key("check")
     context.effects.once(
         key,
@@ -196,6 +209,7 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
                 unread=len(reviewed.not_read),
                 untested=not this.may_run_tests,
                 tests=reviewed.tests,
+                wrong=wrong,
             ),
             summary=reviews.check_summary(
                 plan,
@@ -206,10 +220,64 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
                 untested=not this.may_run_tests,
                 other_base=this.other_base,
                 tests=reviewed.tests,
+                configured=_configured(this, reviewed),
             ),
-            annotations=[*_test_annotations(broken), *(_annotation(finding) for finding in plan.new)],
+            annotations=[
+                *_test_annotations(broken),
+                *(_annotation(finding) for finding in plan.new),
+                *_mistake_annotations(this),
+            ],
         ),
         find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
+    )
+
+
+def _configured(this: Round, reviewed: Reviewed) -> list[str]:
+    """What the configuration files changed, and what is wrong with them."""
+    read = this.configuration
+    return [
+        *(configuration.mistakes_text(read.mistakes) if read.mistakes else ()),
+        *([read.of_owner] if read.of_owner else ()),
+        *([configuration.noted(reviewed.note)] if reviewed.note else ()),
+        *([configuration.SILENT] if this.silent else ()),
+        *configuration.left_out(reviewed.findings_left_out, reviewed.files_left_out),
+    ]
+
+
+def _mistake_annotations(this: Round) -> list[Annotation]:
+    """One for each mistake, where the file is the same at the head: there its lines are those of the base branch."""
+    read, mistakes = this.mirror.read, this.configuration.mistakes
+    if not mistakes or read(this.task.sha, PATH) != read(this.pull.base_sha, PATH):
+        return []
+    return [
+        Annotation(
+            path=PATH,
+            start_line=each.line,
+            end_line=each.line,
+            annotation_level="warning",
+            message=words(each.text),
+            title="mistake in the configuration",
+        )
+        for each in mistakes
+    ]
+
+
+def post_skipped(job: ReviewPull, pull: PullRequest, why: str, context: JobContext, github: GitHub) -> None:
+    """Write a neutral check run about a pull request that is not reviewed; none about a draft, which gets no review before it is ready."""
+    if pull.draft:
+        return
+    key = key_of_push(job.repository, pull.number, pull.head_sha, "skipped")
+    context.effects.once(
+        key,
+        make=lambda: github.create_check(
+            sha=pull.head_sha,
+            external_id=key,
+            conclusion="neutral",
+            title=reviews.CHECK_FAILED,
+            summary=configuration.skipped(why, bot_name=context.settings.bot_name),
+            annotations=(),
+        ),
+        find=lambda: github.find_check(sha=pull.head_sha, external_id=key),
     )
 
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.database import dump, load
+from workers.configuration.schema import PATH
 from workers.context import JobContext
 from workers.diffs import parse_diff, patched
 from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
+from workers.flows.configured import configuration_at
 from workers.flows.pinning import noted, outdated
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
@@ -25,6 +27,7 @@ from workers.git_command import TooMuchForGit
 from workers.jobs import Fix, Job
 from workers.messages import conversation, review
 from workers.messages import repair as repairs
+from workers.messages.configuration import in_answer, wrong
 from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
@@ -83,7 +86,7 @@ class RepairRequest:
     """One request for a repair, pinned: who asked where, and which code it speaks of.
 
     `base` is the commit that a pull request starts from, empty for an issue. `added_tests` serve the proof; only those that
-    a person with write access wrote are committed.
+    a person with write access wrote are committed. `wrong` is what is wrong with the configuration.
     """
 
     job: Fix
@@ -95,6 +98,7 @@ class RepairRequest:
     forked: bool
     added_tests: dict[str, bytes]
     commits_tests: bool
+    wrong: str = ""
 
     def key(self, effect: str) -> str:
         """The name of one effect of this case."""
@@ -120,6 +124,9 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
         post_comment(job.issue, review.overtaken("repair", why), f"{context.job_id}:overtaken", context, github)
         return noted(job, pull, context)
     case = _open(job, pull, context, github)
+    case, context = _configured(case, context)
+    if context.configuration.silent and not job.commanded:
+        return ()
     repaired = _known(case, context) or _repair(case, context)
     _publish(case, repaired, context)
     return ()
@@ -145,6 +152,20 @@ def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHu
         added_tests={} if test is None else {path_of(job.issue, mirror.paths(stored.task.sha)): test.encode()},
         commits_tests=trusted,
     )
+
+
+def _configured(case: RepairRequest, context: JobContext) -> tuple[RepairRequest, JobContext]:
+    """The request and the context as the configuration on the base branch wants them."""
+    base = case.base or case.task.sha
+    try:
+        case.mirror.fetch(base)
+    except Gone:  # force-pushed away
+        base = case.github.default_branch().sha
+        case.mirror.fetch(base)
+    read = configuration_at(case.mirror, base, case.job.repository, context)
+    for mistake in read.mistakes:
+        context.progress(f"{PATH}, {mistake}")
+    return replace(case, wrong=wrong(read.mistakes, read.of_owner)), context.configured(read.chosen)
 
 
 def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
@@ -217,6 +238,7 @@ def _add(tree: Path, path: str, content: bytes) -> None:
 def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
     """Open the pull request of a proven fix, and answer where the request came from."""
     answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
+    answer += in_answer(case.wrong)
     comment = post_comment(case.job.issue, answer, case.key("answer"), context, case.github)
     if repaired.attempts:
         _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from memory.history.lessons import HistoryLessons
-from memory.model import Attempt, Decision, Finding, Sighting, Task, TaskKind
+from memory.model import Action, Attempt, Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
@@ -27,9 +27,10 @@ from workers.diffs import parse_diff
 from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.ask import learnings_at
+from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
 from workers.flows.pinning import noted, outdated
-from workers.flows.posting import post
+from workers.flows.posting import post, post_skipped
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, exported, missed, recognised
 from workers.git import Mirror
@@ -58,8 +59,19 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     if _overtaken(job, pull, github, context):
         return noted(job, pull, context)
+    mirror = context.mirror(job.repository, github)
+    opened_on, pull = pull.base_sha, _based(mirror, pull)
+    configuration = configuration_at(mirror, pull.base_sha, job.repository, context)
+    if not job.commanded and (why := not_wanted(job, pull, configuration.chosen)):
+        post_skipped(job, pull, why, context, github)
+        return ()
     _refuse_flood(job, pull, github, context)
-    this = _open(job, pull, github, context)
+    context = context.configured(configuration.chosen)
+    this = replace(
+        _open(job, pull, mirror, github, context),
+        configuration=configuration,
+        other_base=pull.base_ref if pull.base_sha != opened_on else "",
+    )
     read = _read(this, context)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
         return ()
@@ -79,7 +91,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     )
     plan = _plan(this, reviewed, decided, context)
     post(this, reviewed, decided, plan, context)
-    context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed))
+    context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
     return ()
 
 
@@ -108,14 +120,19 @@ def _overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobC
     return bool(why)
 
 
-def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:
-    mirror = context.mirror(job.repository, github)
-    opened_on, pull = pull.base_sha, _fetched(mirror, pull)
+def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, context: JobContext) -> Round:
+    mirror.fetch(pull.base_sha, pull.head_sha)
     task = context.task(TaskKind.REVIEW, job.repository, sha=pull.head_sha, number=pull.number)
     made = {decision.subject: decision for decision in context.store.ledger.decisions_of_task(task.id)}
     own = {decision.id for decision in made.values()}
     seen = context.store.posts.sightings(job.repository.key, pull.number)
     from_fork = pull.head_repository_id != job.repository.id
+    rounds = before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, pull.number), task)
+    silent = context.configuration.silent and not job.commanded
+    if not silent:  # what was only seen in silence is posted now
+        unheard = {each.sha for each in rounds if each.silent}
+        rounds = tuple(each for each in rounds if not each.silent)
+        seen = [each for each in seen if each.sha not in unheard or each.action is not Action.HOLD]
     return Round(
         job=job,
         task=task,
@@ -127,17 +144,16 @@ def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContex
         made=made,
         may_ask_model=context.models is None or may_ask(job, pull, github),
         may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
-        before=before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, pull.number), task),
-        other_base=pull.base_ref if pull.base_sha != opened_on else "",
+        before=rounds,
+        silent=silent,
     )
 
 
-def _fetched(mirror: Mirror, pull: PullRequest) -> PullRequest:
-    """The pull request with both its commits here; where its base was force-pushed away, on the branch as it is now."""
+def _based(mirror: Mirror, pull: PullRequest) -> PullRequest:
+    """The pull request with its base here; where that was force-pushed away, on the branch as it is now."""
     try:
-        mirror.fetch(pull.base_sha, pull.head_sha)
+        mirror.fetch(pull.base_sha)
     except Gone:
-        mirror.fetch(pull.head_sha)
         pull = replace(pull, base_sha=mirror.tip(pull.base_ref))
         mirror.fetch(pull.base_sha)
     return pull
@@ -175,10 +191,17 @@ def read_change(
     """
     with exported(mirror, *commits) as (base_tree, head_tree):
         commit_of = {base_tree: mirror.merge_base(*commits), head_tree: commits[1]}
+        changed = [file.path for file in parse_diff(diff).files]
+        untested: list[str] = []
 
         @cache
         def project(tree: Path) -> Project | None:
-            return _project(tree, repository, diff, context, python, Commit(mirror.directory, commit_of[tree]))
+            commit = Commit(mirror.directory, commit_of[tree])
+            try:
+                return context.project(tree, repository, python=python, changed=changed, commit=commit)
+            except BadInput as reason:  # no tests, which is nothing to speak of, or not those that were asked for
+                untested.extend([str(reason)] if context.configuration.test_command else [])
+                return None
 
         reviewed = review_change(
             context.sandbox,
@@ -191,7 +214,9 @@ def read_change(
             tools=context.settings.review_tools,
             detectors=detectors,
             limits=context.limits,
+            configuration=context.configuration,
         )
+        reviewed = replace(reviewed, note=next(iter(untested), reviewed.note))
         if mending is None or reviewed.tests is None or not reviewed.tests.broken:
             return reviewed
         before = {path: _bytes(base_tree / path) for path in _changed(reviewed) if path.endswith(".py")}
@@ -208,7 +233,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 MENDING_SECONDS = 90.0
-"""For so long at most a review looks for a repair of the head; whoever waits for it can ask for a longer one."""
+"""For so long at most a review looks for a repair of the head; a user can ask for a longer one."""
 
 MENDING_BESIDE_SECONDS = 30.0
 """The same where the part of the change that breaks the tests is known: taking it back is a repair already."""
@@ -240,17 +265,6 @@ def _mended(
 
 def _within(seconds: float, deps: RepairDeps) -> RepairDeps:
     return replace(deps, budget_seconds=min(seconds, deps.budget_seconds))
-
-
-def _project(
-    tree: Path, repository: str, diff: str, context: Context, python: Path | None, commit: Commit
-) -> Project | None:
-    """How to run the tests; None for a project that has none."""
-    changed = [file.path for file in parse_diff(diff).files]
-    try:
-        return context.project(tree, repository, python=python, changed=changed, commit=commit)
-    except BadInput:
-        return None
 
 
 def _reopened(this: Round, reviewed: Reviewed) -> Round:
@@ -316,13 +330,16 @@ def choose(
 
 
 def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], context: JobContext) -> ReviewPlan:
-    """Place every finding; what an earlier round reported as gone is no news, unless it is back."""
-    actions = {s.finding.fingerprint: s.action for s in this.earlier}
+    """Place every finding; what an earlier round reported as gone is no news, unless it is back.
+
+    A silent round shows in its check run all that is there: no earlier one was read anywhere else.
+    """
+    actions = {s.finding.fingerprint: Action.SUMMARY if this.silent else s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
     plan = plan_review(
         reviewed,
         actions,
-        earlier=this.earlier_by_new_names(),
+        earlier=() if this.silent else this.earlier_by_new_names(),
         max_comments=context.settings.max_comments,
         gone=this.again.gone.keys(),
         repair=_new_repair(this, reviewed, context),
@@ -331,7 +348,9 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
 
 
 def _new_repair(this: Round, reviewed: Reviewed, context: JobContext) -> RepairSuggestion | None:
-    """The repair as a suggestion, unless an earlier round posted the same."""
+    """The repair as a suggestion, unless an earlier round posted the same, or comments are switched off."""
+    if not context.settings.max_comments:
+        return None
     found = repair_suggestion(reviewed, partial(this.mirror.text, this.task.sha))
     known = {post.fingerprint for post in context.store.posts.on(this.task.repository, this.pull.number)}
     return None if found is None or found.fingerprint in known else found
@@ -387,4 +406,5 @@ def reviewer(
         title=title,
         body=body,
         progress=context.progress,
+        paths=context.configuration.paths,
     )

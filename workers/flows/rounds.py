@@ -15,6 +15,7 @@ from memory.store.tasks import StoredTask
 from workers.context import JobContext
 from workers.diffs import Change, FileStatus, parse_diff
 from workers.errors import BadInput, CannotRun, Gone
+from workers.flows.configured import ReadConfiguration
 from workers.git import Mirror
 from workers.jobs import RepositoryRef, ReviewPull
 from workers.ports import PullRequest
@@ -39,6 +40,7 @@ class Before:
     sha: str
     unread: Mapping[str, str]
     broken: frozenset[str] = frozenset()
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,8 @@ class KnownAgain:
 class Round:
     """One review of one pull request at one commit. `before` are the rounds that ended, oldest first.
 
-    `other_base` is the base branch if the commit that the pull request was opened against is gone.
+    `other_base` is the base branch if the commit that the pull request was opened against is gone. A `silent` round posts
+    its check run alone.
     """
 
     job: ReviewPull
@@ -75,6 +78,8 @@ class Round:
     before: tuple[Before, ...] = ()
     again: KnownAgain = field(default_factory=KnownAgain)
     other_base: str = ""
+    configuration: ReadConfiguration = field(default_factory=ReadConfiguration)
+    silent: bool = False
 
     def key(self, effect: str) -> str:
         """The name of one effect of this round. A commit is reviewed once without a command, and again for each command.
@@ -136,10 +141,10 @@ def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]
         yield mirror.export(start, Path(scratch) / "base"), mirror.export(head, Path(scratch) / "head")
 
 
-def ended(reviewed: Reviewed) -> str:
+def ended(reviewed: Reviewed, *, silent: bool = False) -> str:
     """What is kept of a round that ended."""
     unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
-    return json.dumps({"unread": unread, "broken": sorted(_broken(reviewed))})
+    return json.dumps({"unread": unread, "broken": sorted(_broken(reviewed)), "silent": silent})
 
 
 def _broken(reviewed: Reviewed) -> frozenset[str]:
@@ -156,7 +161,13 @@ def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
     others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
     kept = ((each.task.sha, json.loads(each.summary)) for each in others)
     return tuple(
-        Before(sha=sha, unread=round_["unread"], broken=frozenset(round_.get("broken", ()))) for sha, round_ in kept
+        Before(
+            sha=sha,
+            unread=round_["unread"],
+            broken=frozenset(round_.get("broken", ())),
+            silent=round_.get("silent", False),
+        )
+        for sha, round_ in kept
     )
 
 

@@ -294,6 +294,7 @@ def _pull(pull: GitHubPull) -> PullRequest:
         base_sha=pull.base.sha,
         author=_actor(pull.raw_data["user"]),
         draft=pull.draft,
+        labels=tuple(each["name"] for each in pull.raw_data.get("labels", ())),
     )
 
 

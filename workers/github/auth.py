@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 import requests.exceptions
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
@@ -116,6 +117,12 @@ PERMISSIONS = {
 RENEW_BEFORE = timedelta(minutes=10)
 
 
+DEFAULTS = ".github"
+"""The repository of an account that holds what counts in all of its repositories."""
+
+NOT_ACCESSIBLE = 422
+"""GitHub's answer where a repository does not exist, or the installation does not have it."""
+
 PAGE = 100
 
 
@@ -134,10 +141,21 @@ class GitHubApp:
                 f"/app/installations/{installation_id}/access_tokens",
                 input={"repository_ids": [repository_id], "permissions": PERMISSIONS},
             )
-        (repository,) = answer["repositories"]
-        own_secrets.add_token(answer["token"])
-        ends = datetime.fromisoformat(answer["expires_at"])
-        return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
+        return _minted(answer)
+
+    def mint_defaults(self, installation_id: int) -> MintedToken | None:
+        """A token that reads the repository `.github` of an installation's account; None where the App has none there."""
+        wanted = {"repositories": [DEFAULTS], "permissions": {"contents": "read", "metadata": "read"}}
+        with translated(f"minting a token for {DEFAULTS} of installation {installation_id}"):
+            try:
+                _, answer = self._integration.requester.requestJsonAndCheck(
+                    "POST", f"/app/installations/{installation_id}/access_tokens", input=wanted
+                )
+            except GithubException as error:
+                if error.status == NOT_ACCESSIBLE:
+                    return None
+                raise
+        return _minted(answer)
 
     def identity(self) -> AppIdentity:
         with translated("looking up the App"):
@@ -163,6 +181,13 @@ class GitHubApp:
     def redeliver(self, delivery_id: int) -> None:
         with translated("asking for a redelivery"):
             self._integration.requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
+
+
+def _minted(answer: dict[str, Any]) -> MintedToken:
+    (repository,) = answer["repositories"]
+    own_secrets.add_token(answer["token"])
+    ends = datetime.fromisoformat(answer["expires_at"])
+    return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
 
 
 def _delivery(item: dict[str, str]) -> HookDelivery:

@@ -56,6 +56,12 @@ class MintToken(_Message, frozen=True, kw_only=True, tag="token.1"):
     installation_id: _Id
 
 
+class MintDefaultsToken(_Message, frozen=True, kw_only=True, tag="defaults.1"):
+    """A request for a token that reads the repository `.github` of the installation's account, and nothing else."""
+
+    installation_id: _Id
+
+
 class IdentifyApp(_Message, frozen=True, kw_only=True, tag="app.1"):
     """A request for the App's id and slug."""
 
@@ -72,7 +78,7 @@ class Redeliver(_Message, frozen=True, kw_only=True, tag="redeliver.1"):
     delivery_id: _Id
 
 
-Request = MintToken | IdentifyApp | ListDeliveries | Redeliver
+Request = MintToken | MintDefaultsToken | IdentifyApp | ListDeliveries | Redeliver
 
 
 class MintingReply(_Message, frozen=True, kw_only=True):
@@ -123,6 +129,10 @@ class Minter:
                 minted = self._app.mint(request.repository_id, request.installation_id)
                 _log.info("token minted", repository=minted.full_name, until=minted.expires_at.isoformat())
                 return minted
+            case MintDefaultsToken():
+                defaults = self._app.mint_defaults(request.installation_id)
+                _log.info("token minted", repository=defaults.full_name if defaults else None)
+                return defaults
             case IdentifyApp():
                 return self._app.identity()
             case ListDeliveries():
@@ -214,6 +224,14 @@ class MintingClient:
         """A token for this repository alone."""
         minted = self._ask(MintToken(repository_id=repository_id, installation_id=installation_id), MintedToken)
         own_secrets.add_token(minted.token)
+        return minted
+
+    def mint_defaults(self, installation_id: int) -> MintedToken | None:
+        """A token that reads the repository `.github` of the installation's account; None where the App has none there."""
+        request = MintDefaultsToken(installation_id=installation_id)
+        minted: MintedToken | None = self._ask(request, MintedToken | None)  # type: ignore[arg-type]  # a union is a type to msgspec
+        if minted is not None:
+            own_secrets.add_token(minted.token)
         return minted
 
     def identity(self) -> AppIdentity:

@@ -165,15 +165,22 @@ def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
 
 
 def check_title(
-    *, changed: int, findings: int, unread: int, untested: bool = False, tests: ComparedTests | None = None
+    *,
+    changed: int,
+    findings: int,
+    unread: int,
+    untested: bool = False,
+    tests: ComparedTests | None = None,
+    wrong: str = "",
 ) -> str:
-    """The check run's one line: what was found, and what was not read or run."""
-    if not changed:
+    """The check run's one line: what was found, and what was not read or run; `wrong` is about the configuration."""
+    if not changed and not wrong:
         return NOTHING_CHANGED
     broken = len(tests.broken) if tests else 0
     parts = [f"{counted(broken, 'broken test')}"] if broken else []
     parts += [counted(findings, "finding")] if findings else []
     parts += [f"{counted(unread, 'file')} not read"] if unread else []
+    parts += [wrong] if wrong else []
     parts = parts or ["Nothing found"]
     parts += ["no test was run"] if untested else ["not all tests ran"] if tests and tests.trouble else []
     return ", ".join(parts)
@@ -189,6 +196,7 @@ def check_summary(
     untested: bool,
     other_base: str,
     tests: ComparedTests | None = None,
+    configured: Sequence[str] = (),
 ) -> str:
     """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
     lines = [*(in_check(tests) if tests else []), f"{counted(read, 'file')} read."]
@@ -204,7 +212,7 @@ def check_summary(
         lines.append(f"{counted(len(plan.held), 'finding')} hidden: maintainers rejected similar findings.")
     if untested:
         lines.append("No test was run, because this comes from a fork.")
-    lines += limits
+    lines += [*limits, *configured]
     lines += [f"- not read: {line}" for line in _not_read(not_read, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
 

@@ -12,10 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from memory.model import Attempt, Finding, Suggestion
+from workers.configuration.schema import NOTHING_CHOSEN, RepositoryConfiguration
 from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff, touched_lines
 from workers.ports import Limits, Sandbox
 from workers.review.broken_tests import ComparedTests, TestComparison
 from workers.review.culprit import Culprit, CulpritSearch
+from workers.review.detectors.configuration import RepositoryFile
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
 from workers.review.detectors.linters import Bandit, Configured, Ruff
@@ -125,7 +127,8 @@ class Reviewed:
     `findings` are on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
     others. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
     not change. `tests` is what the tests say, None where none may be run or there are none; `culprit` the
-    part of the change that breaks some, and `fix` the attempt to repair the head that was proven.
+    part of the change that breaks some, and `fix` the attempt to repair the head that was proven. `note` says what is unusual
+    about where the tests run. The numbers of what is left out are those of the repository's own file.
     """
 
     change: Change
@@ -137,6 +140,9 @@ class Reviewed:
     tests: ComparedTests | None = None
     culprit: Culprit | None = None
     fix: Attempt | None = None
+    note: str = ""
+    findings_left_out: int = 0
+    files_left_out: int = 0
 
     def under(self, names: Mapping[str, str]) -> Reviewed:
         """The same with the fingerprints of earlier rounds, by those of the findings' places."""
@@ -194,12 +200,13 @@ def review_change(
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
     limits: Limits | None = None,
+    configuration: RepositoryConfiguration = NOTHING_CHOSEN,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts; `project` gives that of a checkout, when it is needed.
 
-    `tools` are the operator's; `detectors` read besides those that every review has; `limits` are those of one test run.
-    Where there is a project and its tests may be run, both sides are tested, and suggestions are proven. Raises BadInput for a broken diff and
-    CannotRun when the sandbox does not start.
+    `tools` are the operator's; `detectors` read besides those that every review has; `limits` are those of one test run;
+    `configuration` is the repository's, of the base branch. Where there is a project and its tests may be run, both sides
+    are tested, and suggestions are proven. Raises BadInput for a broken diff and CannotRun when the sandbox does not start.
     """
     change, head, left_out = _head(head_tree, parse_diff(diff))
     progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
@@ -211,7 +218,7 @@ def review_change(
     progress(f"{len(reading.seen)} findings in the changed files")
     head_project = project(head_tree) if may_run_tests and change.files else None
     if head_project is None:
-        return _reviewed(change, reading, left_out, _suggestions(reading, change, lambda: None, progress))
+        return _reviewed(change, reading, left_out, lambda: None, progress, configuration)
     head_sources, base_sources = python_sources(head_tree), python_sources(base_tree)
     deadline = time.monotonic() + TEST_SECONDS
     tests = TestComparison(
@@ -223,31 +230,41 @@ def review_change(
         deadline=deadline,
         progress=progress,
     ).compare(reaching_tests(change, head_sources, base_sources))
-    run = _runner(sandbox, head_project, limits)
-    culprit = None
+    run, delta = _runner(sandbox, head_project, limits), reading.delta
+    search = CulpritSearch(run, delta.base, delta.head.sources, head_project.test_command, deadline)
     if tests.broken:
         progress("looking for the part of the change that breaks them")
-        delta = reading.delta
-        search = CulpritSearch(run, delta.base, delta.head.sources, head_project.test_command, deadline)
-        culprit = search.culprit(tests)
-        tests = culprit.placed(tests, touched_lines(change)) if culprit else tests
+    culprit = search.culprit(tests) if tests.broken else None
+    tests = culprit.placed(tests, touched_lines(change)) if culprit else tests
     prover = partial(_prover, run, head_project, ImportGraph(head_sources))
-    reviewed = _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
-    return replace(reviewed, tests=tests, culprit=culprit)
+    reviewed = _reviewed(change, reading, left_out, prover, progress, configuration)
+    return replace(reviewed, tests=tests, culprit=culprit, note=head_project.note)
 
 
 def _reviewed(
-    change: Change, reading: Reading, left_out: Mapping[str, FileCoverage], suggestions: Mapping[str, Suggestion]
+    change: Change,
+    reading: Reading,
+    left_out: Mapping[str, FileCoverage],
+    prover: Callable[[], SuggestionProver | None],
+    progress: Progress,
+    configuration: RepositoryConfiguration,
 ) -> Reviewed:
     """What was seen, by its place. Off the changed lines are reported the severe, and what the change brought about."""
+    suggestions = _suggestions(reading, change, prover, progress, configuration)
     all_seen, changed = tuple(each.finding for each in reading.seen), changed_lines(change)
     here = [finding for finding in all_seen if is_on(finding, changed)]
     off = [finding for finding in all_seen if not is_on(finding, changed)]
     before = reading.not_new(change, {finding.path for finding in off if not is_severe(finding)})
+    elsewhere = [each for each in off if is_severe(each) or each.fingerprint not in before]
+    kept_here, kept_elsewhere = (
+        [kept for each in findings if (kept := configuration.kept(each))] for findings in (here, elsewhere)
+    )
     return Reviewed(
         change=change,
-        findings=tuple(replace(each, suggestion=suggestions.get(each.fingerprint)) for each in here),
-        elsewhere=tuple(each for each in off if is_severe(each) or each.fingerprint not in before),
+        findings=tuple(replace(each, suggestion=suggestions.get(each.fingerprint)) for each in kept_here),
+        elsewhere=tuple(kept_elsewhere),
+        findings_left_out=len(here) + len(elsewhere) - len(kept_here) - len(kept_elsewhere),
+        files_left_out=sum(not configuration.paths.hold(file.path) for file in change.files),
         coverage=tuple(
             left_out.get(path) or coverage(path, reading.readers(path), reading.unread.get(path, {}))
             for path in (file.path for file in change.files)
@@ -287,9 +304,14 @@ def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
 
 
 def _suggestions(
-    reading: Reading, change: Change, prover: Callable[[], SuggestionProver | None], progress: Progress
+    reading: Reading,
+    change: Change,
+    prover: Callable[[], SuggestionProver | None],
+    progress: Progress,
+    configuration: RepositoryConfiguration,
 ) -> dict[str, Suggestion]:
-    possible = drafts(reading.seen, reading.delta.head.sources, changed_lines(change))
+    reported = [each for each in reading.seen if configuration.kept(each.finding) is not None]
+    possible = drafts(reported, reading.delta.head.sources, changed_lines(change))
     helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
     proves = prover() if helpful else None
     if proves is not None:
@@ -320,5 +342,6 @@ def readers_of_changes(sandbox: Sandbox, base: Path, head: HeadTree) -> tuple[Ch
         Secrets(),
         Dependencies(),
         Workflows(),
+        RepositoryFile(),
         Mypy(sandbox, typed_files(head.sources, all_of_them=is_typed(base)), mypy_options(base)),
     )

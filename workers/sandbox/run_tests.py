@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.errors import BadInput
 from workers.ports import CompletedRun, Limits, Sandbox, Workload
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
@@ -45,7 +46,7 @@ class Project:
     """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first.
 
     The tests start in `directory`, with these `variables`; their ids are relative to the tree. `note` is one line for
-    the user about where they run, empty where nothing is unusual.
+    the user about where they run, empty where nothing is unusual. `paths` holds the files that may be edited.
     """
 
     tree: Path
@@ -56,6 +57,7 @@ class Project:
     directory: str = "."
     variables: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    paths: PathChoices = ALL_PATHS
 
     def starts_with(self, word: str) -> Path:
         """The path in the tree that an argument of the test command names, if it names any."""

@@ -252,15 +252,11 @@ def test_fix_in_thread(route: Route) -> None:
 
 
 @pytest.mark.parametrize("action", ["opened", "reopened", "ready_for_review", "synchronize"])
-def test_pull_request(action: str, route: Route) -> None:
-    """New commits are reviewed; first the head is noted, and what was applied is looked for."""
-    assert route("pull_request", {"action": action}) == (TRACK, REVIEW)
-
-
-@pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
-def test_draft(action: str, route: Route) -> None:
-    """A draft is not reviewed unasked; its head is noted all the same."""
-    assert route("pull_request", {"action": action, "pull_request": {"draft": True}}) == (TRACK,)
+@pytest.mark.parametrize("draft", [True, False])
+def test_pull_request(action: str, draft: bool, route: Route) -> None:
+    """New commits go to a worker, which knows whether a draft is reviewed here; first the head is noted."""
+    review = changed(REVIEW, pushed=action == "synchronize")
+    assert route("pull_request", {"action": action, "pull_request": {"draft": draft}}) == (TRACK, review)
 
 
 def test_draft_that_asks(route: Route) -> None:

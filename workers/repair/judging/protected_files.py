@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
+from workers.configuration.schema import PATH
 from workers.repair.classify import is_test_path
 
 SUFFIXES = frozenset({".py", ".pyi"})
@@ -23,6 +24,9 @@ PRIVATE = re.compile(
     re.IGNORECASE,
 )
 """Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
+
+
+NOT_EDITED = f"is not among the paths that {PATH} has edited"
 
 
 def refusal(path: str, tree: Path, installed: Collection[str] = frozenset()) -> str:

@@ -20,7 +20,7 @@ from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.left_failing import failing_in_both, left_failing
 from workers.repair.judging.outcomes import named, passes, still_failing
-from workers.repair.judging.protected_files import refusal
+from workers.repair.judging.protected_files import NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.out_of_reach import out_of_reach
@@ -228,6 +228,8 @@ class Prover:
 
     def _refusal(self, path: str) -> str:
         """Why a patch may not touch a file; empty when it may. Files that define tests or plug-ins decide what passes."""
+        if not self._project.paths.hold(path):
+            return NOT_EDITED
         if refused := refusal(path, self._project.tree, self._installed):
             return refused
         before = self._suite.first

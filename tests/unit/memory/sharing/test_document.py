@@ -10,7 +10,8 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from memory.model import TaskKind
-from memory.sharing import MOST_BYTES, MOST_LESSONS, BadLearnings, Learnings, Lesson, is_public, parse, render
+from memory.plain_yaml import MOST_BYTES
+from memory.sharing import MOST_LESSONS, BadLearnings, Learnings, Lesson, is_public, parse, render
 
 LESSON = Lesson(
     about=TaskKind.REVIEW,

@@ -8,6 +8,7 @@ import pytest
 from workers.agent.checkout import Checkout, checked
 from workers.agent.tools import Toolset, editing, reading
 from workers.agent.tools import testing as running
+from workers.configuration.schema import PathChoices
 from workers.errors import CannotRun, Retryable
 from workers.llm.messages import ToolCall
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
@@ -74,6 +75,15 @@ def test_odd_calls_are_told(checkout: Checkout, name: str, arguments: dict[str, 
     assert observed.startswith("error: ")
     assert told in observed
     assert checkout.edits == {}
+
+
+def test_an_excluded_file_is_not_edited(tmp_path: Path, checkout: Checkout) -> None:
+    """The model is told which file of the repository says so; it may still read it."""
+    excluding = Checkout(tmp_path / "tree", PathChoices(exclude=("src",)))
+    asked: dict[str, object] = {"path": "src/a.py", "old": "    return n / 3\n", "new": "    return n / 2\n"}
+    assert ".github/apprentice.yml" in use(excluding, "edit", asked)
+    assert "error" not in use(checkout, "edit", asked)
+    assert "return n / 3" in use(excluding, "read", {"path": "src/a.py"})
 
 
 def test_a_file_is_no_directory_as_well(checkout: Checkout) -> None:

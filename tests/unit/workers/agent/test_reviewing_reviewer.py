@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from memory.model import Action, Finding, Severity, Sighting
 from tests.unit.workers.agent.reviewed import PATH, Answering, delta, reviewer, said
 from workers.agent.reviewer import NOT_ASKED, Unasked
+from workers.configuration.schema import PathChoices
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelDeclined, ModelUnavailable
 from workers.llm.messages import ChatRole
 from workers.review.detectors.detector import Detection
@@ -48,6 +50,16 @@ def sighting(**differing: object) -> Sighting:
 
 def rules(detection: Detection) -> list[tuple[str, int]]:
     return [(each.rule, each.line) for each in detection.findings]
+
+
+def test_excluded_files_are_not_shown() -> None:
+    """A model is neither asked about a file that the repository excludes, nor paid for reading it."""
+    model = Answering(review=[found(said())])
+    asked = replace(reviewer(model), paths=PathChoices(exclude=(PATH,)))
+    assert not asked.reads(PATH)
+    assert rules(asked.compare(delta(other=OTHER), [PATH, "other.py"])) == []
+    assert all("total = sum(sums[1:])" not in each for each in model.told("review"))
+    assert any("def other()" in each for each in model.told("review"))
 
 
 def test_the_first_pass_sees_code_alone() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory.model import Plan
+from workers.configuration.schema import EnvironmentChoices
 from workers.environments.metadata import declared
 from workers.environments.plans import plans_for
 from workers.environments.tree_files import TreeFiles
@@ -79,6 +80,22 @@ def test_a_ci_job_is_a_plan(tmp_path: Path) -> None:
     assert plan.test_command == ("python", "-m", "pytest", "tests/unit", "--strict-markers")
     assert dict(plan.variables) == {"LANG_OF_SHOP": "en", "COLUMNS": "120", "TZ": "UTC"}
     assert [note.partition(" ")[0] for note in plan.notes] == ["other", "CI"]
+
+
+def test_the_repositorys_own_choices_are_in_every_plan(tmp_path: Path) -> None:
+    """Python, extras and requirements files of `.github/apprentice.yml`; what is not there is named."""
+    tree = written(
+        tmp_path, {"pyproject.toml": PYPROJECT, "ci/more.txt": "freezegun\n", "Makefile": "test:\n\tpytest\n"}
+    )
+    choices = EnvironmentChoices(python="3.12", extras=("Docs", "gone"), requirements=("ci/more.txt", "none.txt"))
+    plans = plans_for(tree, choices=choices)
+    assert {plan.minors for plan in plans} == {("3.12",)}
+    assert all("freezegun" in plan.requirements and "docs" in plan.extras for plan in plans)
+    for note in (
+        ".github/apprentice.yml asks for extras that the project does not have: gone",
+        "none.txt is left out: there is no such file",
+    ):
+        assert all(note in plan.notes for plan in plans)
 
 
 def test_plans_end_in_plain_ones(tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ class SearchSession:
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
         self.sources = sources_of(project) if sources is None else sources
-        self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
+        found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
+        self._suspects = [each for each in found if project.paths.hold(each.path)]
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste)
         self._wanted = screening_tests(reproduction, failure, self._suspects)

@@ -1,0 +1,86 @@
+"""Reads untrusted YAML as a plain tree of bounded size: no anchors, no tags, no types but those that a field asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import yaml
+
+MOST_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
+"""The most that a file, a value in it, and its nesting may have."""
+
+
+class BadYaml(Exception):
+    """A text cannot be read; `line` and `column` count from 1."""
+
+    def __init__(self, line: int, column: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.column = column
+        self.reason = reason
+
+
+def root_of(text: str, most_bytes: int = MOST_BYTES) -> yaml.Node | None:
+    """The root of a document, None for an empty one. Raises BadYaml, before a tree is built, for what multiplies."""
+    import yaml  # slow to import, and seldom needed
+
+    if len(text.encode(errors="replace")) > most_bytes:
+        raise BadYaml(1, 1, f"the file is over {most_bytes:,} bytes")
+    try:
+        _refuse_tricks(yaml.parse(text, Loader=yaml.SafeLoader))
+        return yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise BadYaml(line, column, f"not valid YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:  # a character that YAML forbids
+        raise BadYaml(1, 1, "not valid YAML: it holds characters that are not allowed") from error
+
+
+def _refuse_tricks(events: Iterable[yaml.Event]) -> None:
+    """Refuse a depth that breaks the parser, references that multiply, and foreign types."""
+    depth = 0
+    for event in events:
+        line, column, name = event.start_mark.line + 1, event.start_mark.column + 1, type(event).__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > DEEPEST + 2:  # the stream and the document count as well
+            raise BadYaml(line, column, f"nested deeper than {DEEPEST} levels")
+        if getattr(event, "anchor", None) is not None:
+            raise BadYaml(line, column, "anchors and aliases are not read; write the value out")
+        if getattr(event, "tag", None) is not None:
+            raise BadYaml(line, column, "tags are not read; remove it")
+
+
+def plain(node: yaml.Node) -> object:
+    """Dictionaries, lists and texts: each type is converted where a field asks for it, so that `no` stays a text."""
+    if node.id == "sequence":
+        return [plain(each) for each in node.value]
+    if node.id == "scalar":
+        if not node.value.isprintable() or len(node.value) > LONGEST:
+            raise bad_at(node, f"expected printable text of at most {LONGEST} characters")
+        return node.value
+    found: dict[str, object] = {}
+    for key, value in node.value:
+        if key.id != "scalar" or key.value in found:
+            raise bad_at(key, f"{str(key.value)[:40]!r} occurs twice or is no key; remove it")
+        found[str(plain(key))] = plain(value)
+    return found
+
+
+def bad_at(node: yaml.Node, reason: str) -> BadYaml:
+    """What is wrong where a node begins."""
+    return BadYaml(node.start_mark.line + 1, node.start_mark.column + 1, reason)
+
+
+def node_at(root: yaml.Node, keys: str) -> yaml.Node:
+    """The node at a place such as `lessons[2].mean`; the last one on the way to it that there is."""
+    node = root
+    for name in re.findall(r"\w+", keys):
+        if node.id == "sequence":
+            node = node.value[int(name)]
+        else:
+            node = next((value for key, value in node.value if key.value == name), node)
+    return node

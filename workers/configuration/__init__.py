@@ -1,0 +1,1 @@
+"""A repository's own file, `.github/apprentice.yml`: its schema, and how it is read."""
