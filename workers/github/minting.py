@@ -131,7 +131,8 @@ class Minter:
                 return minted
             case MintDefaultsToken():
                 defaults = self._app.mint_defaults(request.installation_id)
-                _log.info("token minted", repository=defaults.full_name if defaults else None)
+                if defaults is not None:
+                    _log.info("token to read minted", repository=defaults.full_name)
                 return defaults
             case IdentifyApp():
                 return self._app.identity()
