@@ -10,8 +10,10 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
+from workers.review.detectors.rules import is_of
 from workers.review.source import Unread, read_text
 
 _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
@@ -65,6 +67,21 @@ class RuffOptions:
             per_file_ignores={path: others(codes) for path, codes in self.per_file_ignores.items()},
         )
 
+    def is_ignored(self, rule: str, path: str) -> bool:
+        """Whether the repository ignores a rule in a file, by ruff's patterns: a star crosses folders."""
+        codes = (
+            code
+            for pattern, all_of_them in self.per_file_ignores.items()
+            if _fits(path, pattern)
+            for code in all_of_them
+        )
+        return any(is_of(rule, code) for code in codes)
+
+
+def _fits(path: str, pattern: str) -> bool:
+    short = pattern.replace("**/", "*")
+    return any(fnmatchcase(each, short) for each in (path, path.rpartition("/")[2]))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MypyOptions:
@@ -103,6 +120,8 @@ def ruff_options(base: Path) -> RuffOptions:
 
 
 _FLAKE8 = (".flake8", "setup.cfg", "tox.ini")
+RUFF_FILES = (".ruff.toml", "ruff.toml", "pyproject.toml", *_FLAKE8)
+"""The files that `ruff_options` reads."""
 
 
 def _of_flake8(base: Path) -> RuffOptions:

@@ -7,7 +7,6 @@ import secrets
 import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import PurePosixPath
 
 import msgspec
@@ -76,19 +75,33 @@ class Ruff:
         return path.endswith((".py", ".pyi"))
 
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
-        arguments = partial(_ruff_arguments, tree.target_version, everything=self._everything)
-
         def read(some: Sequence[str]) -> Detection:
-            options = self._options
-            completed = run_tool(self._sandbox, arguments(options), tree, some)
-            for _ in range(MOST_REFUSED):
-                if completed.exit_code != _REFUSED or options == RuffOptions():
-                    break
-                options = _without_refused(options, completed.stderr)
-                completed = run_tool(self._sandbox, arguments(options), tree, some)
-            return ruff_findings(completed, everything=self._everything)
+            return ruff_findings(self._run(tree, some), everything=self._everything)
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
+
+    def rules(self) -> dict[str, str]:
+        """The names, by code, of the rules that it asks for, as ruff itself lists them; raises DetectorFailed."""
+        nothing = HeadTree(sources={"nothing.py": ""}, target_version="py314")
+        completed = self._run(nothing, tuple(nothing.sources), "--show-settings")
+        listed = answer(Ruff.name, completed, lambda text: text.partition(_ENABLED)[2].partition("]")[0])
+        return {code: name.replace("-", " ") for name, code in _RULE.findall(listed)}
+
+    def _run(self, tree: HeadTree, paths: Sequence[str], *more: str) -> CompletedRun:
+        """With the project's options, as far as ruff takes them."""
+        options = self._options
+        for _ in range(MOST_REFUSED):
+            arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
+            completed = run_tool(self._sandbox, (*arguments, *more), tree, paths)
+            if completed.exit_code != _REFUSED or options == RuffOptions():
+                return completed
+            options = _without_refused(options, completed.stderr)
+        arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
+        return run_tool(self._sandbox, (*arguments, *more), tree, paths)
+
+
+_ENABLED = "linter.rules.enabled = ["
+_RULE = re.compile(r"^\s*([a-z0-9-]+) \(([A-Z]+[0-9]+)\),?$", re.MULTILINE)
 
 
 def _without_refused(options: RuffOptions, output: str) -> RuffOptions:
@@ -102,9 +115,10 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
     configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
     length = ("--line-length", str(options.line_length)) if options.line_length else ()
     ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
+    left_out = (*(RUFF_IGNORE if options.select is None else ()), *options.ignore)
     selection = (
         *("--select", ",".join((*_selected(options), *options.extend_select))),
-        *("--ignore", ",".join((*(RUFF_IGNORE if options.select is None else ()), *options.ignore))),
+        *(("--ignore", ",".join(left_out)) if left_out else ()),  # ruff refuses an empty list
         *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
     )
     return (

@@ -72,11 +72,19 @@ _KINDS: Mapping[str, tuple[Category, Severity]] = {
 """What rules are about, by the beginning of their code."""
 
 
+def is_of(rule: str, prefix: str) -> bool:
+    """Whether a code begins with a prefix, as ruff means it: `S` is of bandit's rules, and SLF001 is none of them."""
+    return rule.startswith(prefix) and _letters(rule) == _letters(prefix)
+
+
+def _letters(code: str) -> str:
+    return code.rstrip("0123456789")
+
+
 @cache
 def kind_of(rule: str) -> tuple[Category, Severity]:
     """What a rule of ruff is about and how much harm it means; the longest matching prefix decides."""
-    prefix = max((prefix for prefix in _KINDS if rule.startswith(prefix)), key=len)
-    return _KINDS[prefix]
+    return _KINDS[max((prefix for prefix in _KINDS if is_of(rule, prefix)), key=len, default="")]
 
 
 _TWINS = {"B613": "PLE2502", "B703": "S308"}
@@ -95,11 +103,13 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
+@cache
 def is_selected(tool: str, rule: str) -> bool:
     """Whether a rule is among those that a review asks for."""
     if tool == "bandit":
         return rule not in BANDIT_SKIP
-    return rule == SYNTAX_ERROR or (rule.startswith(RUFF_SELECT) and not rule.startswith(RUFF_IGNORE))
+    selected, ignored = (any(is_of(rule, each) for each in codes) for codes in (RUFF_SELECT, RUFF_IGNORE))
+    return rule == SYNTAX_ERROR or (selected and not ignored)
 
 
 def is_wanted(rule: str, path: str, category: Category) -> bool:
