@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
-OPEN = {"hyperparameters", "weights", "repositories", "evidence", "actions", "signals"}
+OPEN = {
+    *("hyperparameters", "weights", "repositories", "evidence", "actions", "signals"),
+    *("chances", "chances_with_fix", "new_rules"),
+}
 """Keys whose values are mappings by name; what stands in these depends on the data."""
 
 

@@ -216,7 +216,7 @@ class WorkerSettings(GitHubSettings):
     learn_changes: int = Field(
         2000,
         ge=0,
-        description="Number of past changes to learn from when the App is installed in a repository; 0 for none.",
+        description="Number of past changes to learn from when the App is installed in a repository; with 0 reviews use no history.",
     )
     share_learnings: bool = Field(
         False,

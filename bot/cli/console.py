@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
@@ -107,6 +107,12 @@ def print_line(document: object, line: str, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
     else:
+        out.print(line, markup=False)
+
+
+def print_page(lines: Iterable[str]) -> None:
+    """Lines for people, as they are."""
+    for line in lines:
         out.print(line, markup=False)
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, notes, print_line, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, print_json, print_page, print_result, refuse, refusing
 
 if TYPE_CHECKING:
     from memory.history.backtest import Backtest
     from workers.context import Context
+    from workers.git import Mirror
     from workers.history.learn import LearnedHistory
     from workers.history.learn import Progress as ReportProgress
+    from workers.history.outlook import HistoryOutlook
 
 Repository = Annotated[Path, typer.Argument(help="A git repository.", show_default=False)]
 Most = Annotated[int, typer.Option(min=1, help="Changes to read at most, the latest ones.")]
@@ -26,11 +28,45 @@ MOST = 3000
 
 
 def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json: AsJson = False) -> None:
-    """Learn from a repository's history which findings developers fixed on their own. Resumes where it stopped."""
+    """Learn from a repository's history which findings developers fixed on their own, and show what reviews will post.
+
+    Resumes where it stopped.
+    """
+    from bot.cli import history_output
+
     with refusing():
-        name, read = _learned(path, branch, most, command_context())
-    line = f"{name}: read {read.changes} changes, and the outcomes of {read.findings} findings"
-    print_line({"repository": name, **asdict(read)}, line, as_json=as_json)
+        context = command_context()
+        name, tip, mirror, read = _learned(path, branch, most, context)
+        found = _outlook(name, tip, mirror, context)
+    share = context.settings.control_share
+    if as_json:
+        print_json(history_output.learned_json(name, read, found, share))
+    else:
+        print_page(history_output.learned_page(name, str(path), read, found, share))
+
+
+def _outlook(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryOutlook:
+    from memory.sharing import BadLearnings
+    from workers.errors import BadInput
+    from workers.flows.review import known_lessons, learnings_of
+    from workers.history.asked_rules import asked_rules
+    from workers.history.learn import settled
+    from workers.history.outlook import Deciding, outlook
+
+    try:
+        learnings = learnings_of(mirror, tip, context)
+    except BadLearnings as error:
+        raise BadInput(f"the learnings of {name}: {error}") from error
+    deciding = Deciding(
+        learner=context.learner,
+        repository=name,
+        lessons=known_lessons(name, context),
+        learnings=learnings,
+        slots=context.settings.max_comments,
+    )
+    rules, present = asked_rules(partial(mirror.read, tip), context.sandbox), frozenset(mirror.paths(tip))
+    used = context.settings.learn_changes > 0
+    return outlook(settled(context.store, name), rules, deciding, present, used=used)
 
 
 def backtest(
@@ -50,7 +86,7 @@ def backtest(
 
     with refusing():
         context = command_context()
-        name, _ = _learned(path, branch, most, context)
+        name, _, _, _ = _learned(path, branch, most, context)
         findings = [each for each in settled(context.store, name) if rule is None or each.rule.startswith(rule)]
     try:
         result = replayed(findings, share=share)
@@ -61,7 +97,7 @@ def backtest(
     print_result({"repository": name, **result.to_json()}, lambda: tables.backtest(result, name), as_json=as_json)
 
 
-def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, LearnedHistory]:
+def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, str, Mirror, LearnedHistory]:
     from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
     from workers.history.learn import learn as read
@@ -76,14 +112,19 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     name, mirror = repository_name(path), context.local_mirror(root, mirror_name(root))
     mirror.fetch(tip)
     with scratch(context.settings.home), _bar(f"reading {name}") as progress:
-        return name, read(
-            mirror.directory,
+        return (
             name,
-            store=context.store,
-            sandbox=context.sandbox,
-            tip=tip,
-            most=most,
-            progress=progress,
+            tip,
+            mirror,
+            read(
+                mirror.directory,
+                name,
+                store=context.store,
+                sandbox=context.sandbox,
+                tip=tip,
+                most=most,
+                progress=progress,
+            ),
         )
 
 

@@ -147,6 +147,14 @@ def action_chances(
     )
 
 
+def posting_chances(
+    belief: q_table.Belief, finding: Finding, *, suggestion_proven: bool, slots_left: int, rng: random.Random
+) -> dict[str, float]:
+    """How likely each action is that is open to a finding of which this is believed."""
+    actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
+    return action_chances(belief, finding.severity, actions, rng)
+
+
 def decide_posting(
     learner: Learner,
     task_id: str,
@@ -169,8 +177,9 @@ def decide_posting(
         learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven, learnings=learnings, past=past
     )
     if made is None:
-        actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
-        chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
+        chances = posting_chances(
+            appraisal.belief, finding, suggestion_proven=suggestion_proven, slots_left=slots_left, rng=learner.rng
+        )
         features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
         state = state_of(repository, finding)
         made = learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)

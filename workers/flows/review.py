@@ -286,14 +286,28 @@ def known_learnings(
     mirror: Mirror, base: str, reviewed: Reviewed, context: Context
 ) -> tuple[Reviewed, tuple[Learnings, ...]]:
     """The imported learnings, and those of the repository's own file at the commit `base`; an invalid file counts as not read."""
-    imported = context.store.imports.all(Learnings)
     try:
-        own = learnings_at(mirror, base) if context.settings.share_learnings else None
+        return reviewed, learnings_of(mirror, base, context)
     except BadLearnings as error:
         unread = FileCoverage(path=PATH, status=CoverageStatus.FAILED, reason=f"on the base branch, {error}")
         others = (each for each in reviewed.coverage if each.path != PATH)
-        return replace(reviewed, coverage=(*others, unread)), from_elsewhere(context.store, imported)
-    return reviewed, from_elsewhere(context.store, (*imported, own) if own else imported)
+        return replace(reviewed, coverage=(*others, unread)), imported_learnings(context)
+
+
+def learnings_of(mirror: Mirror, base: str, context: Context) -> tuple[Learnings, ...]:
+    """The imported learnings, and those of the repository's own file at the commit `base`; raises BadLearnings for a bad file."""
+    own = learnings_at(mirror, base) if context.settings.share_learnings else None
+    return (*imported_learnings(context), *(from_elsewhere(context.store, (own,)) if own else ()))
+
+
+def imported_learnings(context: Context) -> tuple[Learnings, ...]:
+    """The imported learnings, without what this installation learned itself."""
+    return from_elsewhere(context.store, context.store.imports.all(Learnings))
+
+
+def known_lessons(repository: str, context: Context) -> HistoryLessons | None:
+    """The lessons of a repository's history; None without any, and where the setting says to learn from no change."""
+    return context.store.past.lessons(repository, HistoryLessons) if context.settings.learn_changes else None
 
 
 def choose(
@@ -320,7 +334,7 @@ def choose(
         made=made,
         taste=context.taste(TaskKind.REVIEW, task.repository),
         learnings=learnings,
-        past=hints(reviewed, context.store.past.lessons(task.repository, HistoryLessons)),
+        past=hints(reviewed, known_lessons(task.repository, context)),
     )
     here, elsewhere = (
         [finding for finding in findings if finding.fingerprint not in known]

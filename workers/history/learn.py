@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,16 +12,16 @@ from memory.history.lessons import lessons
 from memory.model import PastFinding
 from memory.store import Store
 from memory.store.documents import Walked
+from workers.history.asked_rules import asked_rules
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
 from workers.ports import Sandbox
 from workers.review.detectors.linters import Bandit, Ruff
-from workers.review.detectors.rules import is_selected
 from workers.work_tree import local_commits
 
 PATHS = ("*.py", "*.pyi")
 
-READING = f"2, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
+READING = f"3, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
 """How a past is read; one that was read otherwise is read anew."""
 
 Progress = Callable[[int, int], None]
@@ -35,10 +36,14 @@ def settled(store: Store, repository: str) -> list[PastFinding]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedHistory:
-    """How much was read this time: changes of the branch, and the findings whose fate became known."""
+    """How much was read this time: changes of the branch, and the findings whose fate became known.
+
+    `resumed`: an earlier reading was continued.
+    """
 
     changes: int
     findings: int
+    resumed: bool
 
 
 def learn(
@@ -81,7 +86,9 @@ def learn(
             findings += len(ended)
             progress(here.position - first, last - first)
     store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
-    learned = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
+    with Blobs(directory) as blobs:
+        rules = asked_rules(partial(blobs.read, tip), sandbox)
+    learned = lessons(settled(store, repository), lambda each: rules.reported(each) is not None)
     store.past.conclude(repository, learned)
     progress(last - first, last - first)
-    return LearnedHistory(changes=last - known, findings=findings)
+    return LearnedHistory(changes=last - known, findings=findings, resumed=walked is not None)

@@ -18,7 +18,7 @@ from memory.preferences.model import PreferenceModel, option_of_finding
 from memory.sharing import Learnings
 from workers.diffs import Change, commentable_lines, patched, split_lines
 from workers.review.engine import Reviewed
-from workers.review.findings import harm, order
+from workers.review.findings import harm, order, rule_of
 from workers.review.suggestions import difference
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
@@ -256,7 +256,7 @@ def hints(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, Hi
     return {
         finding.fingerprint: lessons.hint(
             SeenFinding(
-                rule=finding.rule,
+                rule=rule_of(finding),  # a history has ruff's name of what both tools report
                 path=finding.path,
                 tool=finding.tool,
                 severity=finding.severity,

@@ -1,0 +1,59 @@
+"""Which findings of a history a review of the repository would report now: by its configuration, as ruff itself reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memory.model import PastFinding
+from workers.ports import Sandbox
+from workers.review.detectors.detector import Category
+from workers.review.detectors.linters import Ruff
+from workers.review.detectors.rules import BANDIT_SKIP, SYNTAX_ERROR, is_of, is_wanted, twin
+from workers.review.project_options import RUFF_FILES, RuffOptions, ruff_options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRules:
+    """The rules of ruff that reviews of a repository ask for, the options that say so, and the names of all rules by code."""
+
+    asked: AbstractSet[str]
+    options: RuffOptions
+    names: Mapping[str, str]
+
+    def name(self, rule: str) -> str:
+        """The rule in words; empty where ruff has none."""
+        return self.names.get(twin(rule) if rule not in self.names else rule, "")
+
+    def reported(self, past: PastFinding) -> PastFinding | None:
+        """The finding as a review now would report it; None where it would not.
+
+        Bandit reports the holes that a repository does not ask ruff for.
+        """
+        rule, tool = past.rule, past.tool
+        if tool == "ruff" and rule not in self.asked and rule != SYNTAX_ERROR:
+            if not is_of(rule, "S"):
+                return None
+            rule, tool = f"B{rule[1:]}", "bandit"
+        ignored = tool == "ruff" and self.options.is_ignored(rule, past.path)
+        if ignored or (tool == "bandit" and rule in BANDIT_SKIP) or not _is_wanted(past):
+            return None
+        return replace(past, rule=rule, tool=tool)
+
+
+def _is_wanted(past: PastFinding) -> bool:
+    return is_wanted(past.rule, past.path, Category(past.category))
+
+
+def asked_rules(read: Callable[[str], bytes | None], sandbox: Sandbox) -> AskedRules:
+    """Those of the configuration that `read` gives, by the names of its files; raises DetectorFailed."""
+    with TemporaryDirectory(prefix="apprentice-rules-") as folder:
+        for name in RUFF_FILES:
+            if (content := read(name)) is not None:
+                (Path(folder) / name).write_bytes(content)
+        options = ruff_options(Path(folder))
+    asked, names = Ruff(sandbox, options).rules(), Ruff(sandbox, everything=True).rules()
+    return AskedRules(asked=asked.keys(), options=options, names=names | asked)
