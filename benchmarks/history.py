@@ -26,19 +26,15 @@ from memory.history.backtest import (
     OURS,
     RECALL,
     Backtest,
-    Floats,
     HistoryScorer,
     HistoryTooShort,
-    Interval,
-    Ranking,
     ReplayedScores,
     backtest,
     informative,
-    interval_of,
-    once,
     replay,
 )
 from memory.history.lessons import events
+from memory.history.rankings import Floats, Interval, Ranking, interval_of, once
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
 from workers.history.learn import learn, settled

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, notes, print_json, print_page, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, out, print_json, print_page, print_tables, refuse, refusing
 
 if TYPE_CHECKING:
     from memory.history.backtest import Backtest
@@ -75,26 +75,46 @@ def backtest(
     most: Most = MOST,
     share: Annotated[float, typer.Option(min=0.1, max=0.9, help="The later part of the changes to replay.")] = 0.5,
     rule: Annotated[str | None, typer.Option(help="Only findings of this rule, or of a family such as `UP`.")] = None,
+    all_rules: Annotated[
+        bool,
+        typer.Option("--all-rules", help="Every rule of ruff and bandit, not only those that reviews here ask for."),
+    ] = False,
     png: Annotated[Path | None, typer.Option(help="Draw the learning curve into this file.", dir_okay=False)] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also the whole table of rankings.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replay the later part of a repository's history, and compare our choices of comments with other rankings."""
-    from bot.cli import tables
+    """Replay the later part of a repository's history, and conclude whether learning helps here."""
+    from bot.cli import history_output, tables
     from memory.history.backtest import HistoryTooShort
     from memory.history.backtest import backtest as replayed
+    from workers.history.asked_rules import asked_rules
     from workers.history.learn import settled
 
     with refusing():
         context = command_context()
-        name, _, _, _ = _learned(path, branch, most, context)
-        findings = [each for each in settled(context.store, name) if rule is None or each.rule.startswith(rule)]
+        name, tip, mirror, _ = _learned(path, branch, most, context)
+        rules = asked_rules(partial(mirror.read, tip), context.sandbox)
+    findings = [
+        each
+        for each in settled(context.store, name)
+        if (all_rules or rules.reported(each) is not None) and (rule is None or each.rule.startswith(rule))
+    ]
     try:
         result = replayed(findings, share=share)
     except HistoryTooShort as little:
-        refuse(f"{name}: {little}; read more with --most, or wait", little)
+        refuse(
+            f"{name}: cannot tell: {little}; read more with --most, or wait{'' if all_rules else ', or try --all-rules'}",
+            little,
+        )
     if png is not None:
         _draw(result, name, png)
-    print_result({"repository": name, **result.to_json()}, lambda: tables.backtest(result, name), as_json=as_json)
+    if as_json:
+        print_json({"repository": name, "all_rules": all_rules, **result.to_json()})
+        return
+    print_page(history_output.backtest_page(name, result, all_rules=all_rules))
+    if verbose:
+        out.print()
+        print_tables(tables.backtest(result, name), out)
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, str, Mirror, LearnedHistory]:

@@ -10,7 +10,8 @@ from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
-from memory.history.backtest import BUDGET, RECALL, Backtest, Interval, RankingFigures
+from memory.history.backtest import BUDGET, RECALL, Backtest, RankingFigures
+from memory.history.rankings import Interval
 from memory.sharing import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats

@@ -12,125 +12,12 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory.history.conclusion import Conclusion, PostedOfEach, conclude
 from memory.history.lessons import History, events
+from memory.history.rankings import Floats, Interval, Ints, PostedCounts, Ranking, Rule, interval_of, once
 from memory.intervals import wilson
 from memory.model import PastFinding, Severity
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-RESAMPLES = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate with its 95 % interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostedCounts:
-    """What a ranking posts, as sums over changes: comments, those of them addressed, and all findings."""
-
-    comments: float
-    addressed: float
-    all_findings: float
-    all_addressed: float
-
-    @property
-    def share(self) -> float:
-        """The share of posted findings that were addressed."""
-        return self.addressed / self.comments if self.comments else 0.0
-
-    @property
-    def lift(self) -> float:
-        """That share over the one when every finding is posted."""
-        return self.share * self.all_findings / self.all_addressed if self.all_addressed else 0.0
-
-    @property
-    def kept(self) -> float:
-        """The share of addressed findings that were posted."""
-        return self.addressed / self.all_addressed if self.all_addressed else 0.0
-
-    @property
-    def suppressed(self) -> float:
-        """The share of hidden findings that were addressed anyway."""
-        quiet = self.all_findings - self.comments
-        return (self.all_addressed - self.addressed) / quiet if quiet else 0.0
-
-
-Rule = Callable[[Floats], PostedCounts]
-"""What is posted, given how often each change counts."""
-
-
-class Ranking:
-    """Findings in the order in which they would be posted. Equals come in a random order, the same for all rankings."""
-
-    def __init__(self, scores: Floats, addressed: Floats, change: Ints) -> None:
-        luck = np.random.default_rng(0).permutation(len(scores))
-        order = np.lexsort((luck, -scores))
-        self._addressed, self._change = addressed[order], change[order]
-        self._shown = scores[order] >= 0.0
-        self.changes = int(change.max()) + 1 if len(change) else 0
-
-    def _sums(self, counts: Floats, shown: NDArray[np.bool_]) -> PostedCounts:
-        weights = counts[self._change]
-        return PostedCounts(
-            comments=float(weights[shown].sum()),
-            addressed=float((weights * self._addressed)[shown].sum()),
-            all_findings=float(weights.sum()),
-            all_addressed=float((weights * self._addressed).sum()),
-        )
-
-    def posted(self, counts: Floats) -> PostedCounts:
-        """Everything that the ranking does not hide."""
-        return self._sums(counts, self._shown)
-
-    def keeping(self, recall: float) -> Rule:
-        """As few as hold a share of all addressed findings."""
-
-        def rule(counts: Floats) -> PostedCounts:
-            addressed = counts[self._change] * self._addressed
-            return self._first(counts, addressed, recall * float(addressed.sum()))
-
-        return rule
-
-    def volume(self, comments: Callable[[Floats], float]) -> Rule:
-        """As many as another ranking posts of the same changes."""
-        return lambda counts: self._first(counts, counts[self._change], comments(counts))
-
-    def _first(self, counts: Floats, worth: Floats, wanted: float) -> PostedCounts:
-        """The first findings that are worth so much together."""
-        last = int(np.searchsorted(np.cumsum(worth), wanted - 1e-9))
-        return self._sums(counts, np.arange(len(worth)) <= last)
-
-    def budget(self, most: int) -> Rule:
-        """The first `most` of each change."""
-        taken: dict[int, int] = {}
-        within = np.zeros(len(self._change), dtype=np.bool_)
-        for at, change in enumerate(self._change.tolist()):
-            taken[change] = taken.get(change, 0) + 1
-            within[at] = taken[change] <= most and self._shown[at]
-        return lambda counts: self._sums(counts, within)
-
-
-def once(changes: int) -> Floats:
-    """Each change counted as it was."""
-    return np.ones(changes)
-
-
-def interval_of(figure: Callable[[Floats], float], changes: int) -> Interval:
-    """A figure of how often each change counts, with its percentile interval over changes drawn with replacement (Efron 1979)."""
-    rng = np.random.default_rng(0)
-    drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
-    low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()
-    return Interval(figure(once(changes)), low, high)
-
 
 RECALL, BUDGET = 0.8, 2
 """The share of addressed findings to keep, and comments a change, at which rankings are compared."""
@@ -218,12 +105,18 @@ def _from(least: Severity) -> Callable[[PastFinding], float]:
 
 
 OURS, UNTAUGHT, ORACLE = "learned", "without history", "oracle"
+LOT, BY_SEVERITY, DEFAULTS = "everything", "severity minor up", "tools' defaults"
+WITHOUT_LEARNING = (BY_SEVERITY, DEFAULTS)
+"""What a review has where learning is off: severities, and rules that a tool chose."""
+
+SIMPLE = (*WITHOUT_LEARNING, "three dismissals", "Wilson bound")
+"""Rules that anybody could write down. Where all have the same number of comments, both severities order alike."""
 
 RANKINGS: Mapping[str, Callable[[], Scorer]] = {
     OURS: HistoryScorer,
-    "everything": lambda: FixedScorer(lambda _: 0.0),
-    "tools' defaults": lambda: FixedScorer(lambda finding: 0.0 if _is_default(finding) else -1.0),
-    "severity minor up": lambda: FixedScorer(_from(Severity.MINOR)),
+    LOT: lambda: FixedScorer(lambda _: 0.0),
+    DEFAULTS: lambda: FixedScorer(lambda finding: 0.0 if _is_default(finding) else -1.0),
+    BY_SEVERITY: lambda: FixedScorer(_from(Severity.MINOR)),
     "severity major up": lambda: FixedScorer(_from(Severity.MAJOR)),
     "three dismissals": lambda: RuleScorer(lambda _addressed, kept: 0.0 if kept < DISMISSALS else -1.0),
     "Wilson bound": lambda: RuleScorer(lambda addressed, kept: wilson(addressed, addressed + kept)[0]),
@@ -246,6 +139,11 @@ class ReplayedScores:
     addressed: Floats
     change: Ints
     scores: Mapping[str, Floats]
+
+    @property
+    def changes(self) -> int:
+        """How many there are."""
+        return int(self.change.max(initial=-1)) + 1
 
     def ranking(self, name: str) -> Ranking:
         """The findings as one ranking orders them."""
@@ -308,7 +206,10 @@ class RankingFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """The figures of a replay. `base` is the share addressed of all findings, `curve` holds changes and our lift so far."""
+    """The figures of a replay. `base` is the share addressed of all findings, `curve` holds changes and our lift so far.
+
+    `conclusion` compares all rankings with the same number of comments in each change, `BUDGET` at most.
+    """
 
     findings: int
     changes: int
@@ -317,6 +218,7 @@ class Backtest:
     suppressed: float
     arms: tuple[RankingFigures, ...]
     curve: tuple[tuple[int, float], ...]
+    conclusion: Conclusion
 
     def to_json(self) -> dict[str, object]:
         """Plain values for `json.dumps`. The former names of `posted` and `posted_lift` stay beside them."""
@@ -330,7 +232,7 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     """Replay the last `share` of the changes with findings; raises HistoryTooShort where they are too few."""
     replayed = replay(findings, share=share)
     addressed = int(replayed.addressed.sum())
-    changes = len(set(replayed.change.tolist()))
+    changes = replayed.changes
     if addressed < LEAST_ADDRESSED or changes < LEAST_CHANGES:
         raise HistoryTooShort(
             f"{addressed} findings of {changes} changes were addressed; at least {LEAST_ADDRESSED} of {LEAST_CHANGES} are needed"
@@ -346,7 +248,35 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         suppressed=kept.suppressed,
         arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),
         curve=_curve(ours, changes),
+        conclusion=conclude(
+            {name: posted_of_each(scores, replayed, BUDGET) for name, scores in replayed.scores.items()},
+            ours=OURS,
+            lot=LOT,
+            simple=SIMPLE,
+            without=WITHOUT_LEARNING,
+        ),
     )
+
+
+def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> PostedOfEach:
+    """What a ranking posts of each change where it must fill its `most` comments; equals are drawn by lot."""
+    comments, addressed = np.zeros(replayed.changes), np.zeros(replayed.changes)
+    for number in range(replayed.changes):
+        here = replayed.change == number
+        comments[number] = min(most, int(here.sum()))
+        addressed[number] = _by_lot(scores[here], replayed.addressed[here], most)
+    return PostedOfEach(comments=comments, addressed=addressed)
+
+
+def _by_lot(scores: Floats, addressed: Floats, room: int) -> float:
+    """How many addressed ones are expected among the `room` best; of equals as many as there is room for are drawn."""
+    expected = 0.0
+    for score in np.unique(scores)[::-1]:
+        equals = addressed[scores == score]
+        taken = min(room, len(equals))
+        expected += taken * float(equals.mean())
+        room -= taken
+    return expected
 
 
 def _figures(name: str, ranking: Ranking, ours: Ranking) -> RankingFigures:

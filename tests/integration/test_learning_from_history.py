@@ -14,6 +14,7 @@ from bot.cli.main import app
 from memory.model import Fate
 from memory.store import Store
 from tests.databases import migrated_store
+from tests.json_contracts import undocumented
 from tests.unit.workers.history.conftest import Branch
 from workers.errors import BadInput
 from workers.history import learn as learning
@@ -105,22 +106,36 @@ def test_a_repositorys_own_configuration_runs_nothing(
 
 @pytest.mark.extended
 def test_commands(branch: Branch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """learn counts, backtest shows that what people fix is told from what they leave, and draws it."""
+    """learn says what will be posted, backtest whether that helps, and draws it; a setting switches the history off."""
     monkeypatch.setattr(learning, "HORIZON", 10)
     write_past(branch, 90)
     monkeypatch.setenv("APPRENTICE_HOME", str(tmp_path / "home"))
     runner = CliRunner()
     learned = runner.invoke(app, ["learn", str(branch.root), "--json"])
     assert learned.exit_code == 0, learned.output
-    assert json.loads(learned.stdout)["changes"] == 90
+    document = json.loads(learned.stdout)
+    assert undocumented("learn", document) == set()
+    assert (document["changes"], document["resumed"], document["enough"]) == (90, False, True)
+    unused = next(each for each in document["rules"] if each["rule"] == "F401")
+    assert unused["fixed"] > 0.7 * unused["seen"]
+    assert (unused["name"], unused["prior"]) == ("unused import", 0.2)
+    again = runner.invoke(app, ["learn", str(branch.root)])
+    assert "Read now: 0 changes since the last time" in again.stdout
+    off = runner.invoke(app, ["learn", str(branch.root), "--json"], env={"APPRENTICE_LEARN_CHANGES": "0"})
+    assert [each["expected"] for each in json.loads(off.stdout)["rules"]] == pytest.approx([unused["prior"]])
     picture = tmp_path / "curve.png"
-    ran = runner.invoke(app, ["backtest", str(branch.root), "--json", "--png", str(picture)])
+    ran = runner.invoke(app, ["backtest", str(branch.root), "--json", "--all-rules", "--png", str(picture)])
     assert ran.exit_code == 0, ran.output
+    assert undocumented("backtest", json.loads(ran.stdout)) == set()
     arms = {arm["name"]: arm for arm in json.loads(ran.stdout)["arms"]}
     assert arms["learned"]["budget"]["estimate"] > 2.0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    table = runner.invoke(app, ["backtest", str(branch.root)])
-    assert "ours at its volume" in table.stdout
+    page = runner.invoke(app, ["backtest", str(branch.root)]).stdout
+    assert page.startswith("shop: cannot tell."), (
+        "all that reviews ask for there is fixed, so there is nothing to choose"
+    )
+    assert "ours at its volume" not in page
+    assert "ours at its volume" in runner.invoke(app, ["backtest", str(branch.root), "--verbose"]).stdout
     refused = runner.invoke(app, ["backtest", str(branch.root), "--rule", "D"])
     assert refused.exit_code == 2
     assert "addressed" in refused.stderr

@@ -76,7 +76,7 @@ def learn(
     with Blobs(directory) as blobs:
         detectors = (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
         past = changes(directory, tip, places, after=shas[first - 1] if first else "", paths=PATHS)
-        for group in read(past, blobs, detectors):
+        for group in read(past if known < last else (), blobs, detectors):
             ended = [each for change in group for each in fates.follow(change) if each.position >= keep_from]
             here = group[-1].past
             if here.position <= known:

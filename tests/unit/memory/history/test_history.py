@@ -8,20 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.history import CHANGES, advantage, starts
-from memory.history.backtest import (
-    BUDGET,
-    ORACLE,
-    OURS,
-    RANKINGS,
-    UNTAUGHT,
-    HistoryTooShort,
-    Ranking,
-    backtest,
-    interval_of,
-    once,
-    replay,
-)
+from memory.history.backtest import BUDGET, ORACLE, OURS, RANKINGS, UNTAUGHT, HistoryTooShort, backtest, replay
 from memory.history.lessons import BASE, ELSEWHERE, HALF_LIFE, NAMES, Levels, PathClass, features, path_class
+from memory.history.rankings import Ranking, interval_of, once
 from memory.model import Fate, PastFinding
 from tests.unit.memory.history.pasts import past
 

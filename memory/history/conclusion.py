@@ -1,0 +1,105 @@
+"""Whether learning from a history helps: every ranking with the same number of comments in each change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil
+
+from memory.history.rankings import Floats, Interval, interval_of
+
+MOST_TIMES = 20
+"""Beyond so many times the changes, no estimate says how many would decide it."""
+
+
+class Verdict(StrEnum):
+    """What a maintainer does with it."""
+
+    HELPS = "learning helps here"
+    OFF = "switch it off"
+    UNKNOWN = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostedOfEach:
+    """The comments of a ranking by change, and how many of them developers addressed; arrays (changes,)."""
+
+    comments: Floats
+    addressed: Floats
+
+    def share(self, counts: Floats) -> float:
+        """The share of comments that developers addressed, given how often each change counts."""
+        return float(counts @ self.addressed / (counts @ self.comments))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRanking:
+    """The share of a ranking's comments that developers addressed, and by how much ours is ahead of it."""
+
+    name: str
+    share: Interval
+    ahead: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """The verdict. `strongest` is the simple rule with the greatest share; `against` what decided it, ours is behind or not ahead of that.
+
+    `more_changes` is how many more changes with findings would decide it if the differences stay as they are; None where
+    they point both ways, or where that would be over `MOST_TIMES` times as many.
+    """
+
+    verdict: Verdict
+    comments_a_change: float
+    lot: str
+    strongest: str
+    against: str
+    more_changes: int | None
+    compared: tuple[ComparedRanking, ...]
+
+    def of(self, name: str) -> ComparedRanking:
+        """One of the rankings."""
+        return next(each for each in self.compared if each.name == name)
+
+
+def conclude(
+    posted: Mapping[str, PostedOfEach], *, ours: str, lot: str, simple: Sequence[str], without: Sequence[str]
+) -> Conclusion:
+    """Learning helps where it is surely ahead of a draw by lot and of the strongest simple rule.
+
+    It is better switched off where it is surely behind a draw by lot, or behind a rule of `without`, which reviews then
+    follow. To be behind another simple rule is no reason: without learning nothing would follow that one either.
+    """
+    changes = len(posted[ours].comments)
+    compared = {name: _compared(name, each, posted[ours], changes) for name, each in posted.items()}
+    strongest = max(simple, key=lambda name: compared[name].share.estimate)
+    behind = [name for name in (lot, *without) if compared[name].ahead.high < 0.0]
+    not_ahead = [name for name in (lot, strongest) if compared[name].ahead.low <= 0.0]
+    verdict = Verdict.OFF if behind else Verdict.UNKNOWN if not_ahead else Verdict.HELPS
+    wanted = [compared[name].ahead for name in (lot, strongest)]
+    return Conclusion(
+        verdict=verdict,
+        comments_a_change=float(posted[ours].comments.mean()),
+        lot=lot,
+        strongest=strongest,
+        against=next(iter((*behind, *not_ahead[::-1])), strongest),
+        more_changes=_more(wanted, changes) if verdict is Verdict.UNKNOWN else None,
+        compared=tuple(sorted(compared.values(), key=lambda each: -each.share.estimate)),
+    )
+
+
+def _compared(name: str, other: PostedOfEach, ours: PostedOfEach, changes: int) -> ComparedRanking:
+    return ComparedRanking(
+        name=name,
+        share=interval_of(other.share, changes),
+        ahead=interval_of(lambda counts: ours.share(counts) - other.share(counts), changes),
+    )
+
+
+def _more(ahead: Sequence[Interval], changes: int) -> int | None:
+    """An interval narrows with the root of the number of changes: how many more until none of these holds 0."""
+    if not (all(each.estimate > 0.0 for each in ahead) or all(each.estimate < 0.0 for each in ahead)):
+        return None
+    times = max(((each.high - each.low) / 2.0 / each.estimate) ** 2 for each in ahead)
+    return max(ceil(changes * times) - changes, 1) if times <= MOST_TIMES else None
