@@ -143,7 +143,7 @@ def _left(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
 
 
 def _counted_rule(each: RuleOutlook) -> str:
-    return f"{each.rule} {_shortened(each.name + _places(each), 22)} {each.fixed} of {each.seen}"
+    return f"{each.rule} {_named(each, 26)} {each.fixed} of {each.seen}"
 
 
 def _counted_file(each: HotFile) -> str:
@@ -151,7 +151,13 @@ def _counted_file(each: HotFile) -> str:
 
 
 def _places(each: RuleOutlook) -> str:
-    return f" in {' and '.join(each.places)}" if each.places else ""
+    return f" ({', '.join(each.places)})" if each.places else ""
+
+
+def _named(each: RuleOutlook, most: int) -> str:
+    """The rule in words, shortened, with the kinds of files in full."""
+    places = _places(each)
+    return f"{_shortened(each.name, most - len(places))}{places}"
 
 
 def _decisions(rules: Sequence[RuleOutlook], room: int) -> list[str]:
@@ -196,7 +202,7 @@ def _codes(rules: Sequence[RuleOutlook], most: int, start: str) -> list[str]:
 def _row(each: RuleOutlook) -> str:
     forecast = each.forecast
     return (
-        f"  {each.rule:<8}{_shortened(f'{each.name}{_places(each)}', 31):<32} {f'{each.fixed} of {each.seen}':<13}"
+        f"  {each.rule:<8}{_named(each, 32):<32} {f'{each.fixed} of {each.seen}':<13}"
         f"{_percent(forecast.prior):>3} → {_percent(forecast.expected):>2} %     {_often(max(forecast.chances.values()))}"
     )
 
