@@ -20,8 +20,8 @@ from workers.review.plan import COMMENTS_A_RULE
 Json = dict[str, object]
 
 MOST_LINES, WIDTH = 30, 80
-NAMED, FILES = 4, 4
-"""Rules, and files, that a line names."""
+NAMED, FILES, NOT_ASKED = 4, 4, 20
+"""Rules, and files, that a line names at most."""
 
 DOES = {
     Action.INLINE_SUGGESTION: "posted inline",
@@ -63,6 +63,7 @@ def learned_json(name: str, read: LearnedHistory, found: HistoryOutlook, control
         "control_share": control_share,
         "rules": [_rule_json(each) for each in found.rules],
         "files": [{"path": each.path, "fixed": each.fixed, "seen": each.seen} for each in found.files],
+        "not_asked": list(found.not_asked),
         "new_rules": {str(severity): str(action) for severity, action in found.new_rules.items()},
         "feedback": {
             kind: example and {"rule": example.rule, "verdicts": example.verdicts}
@@ -229,14 +230,19 @@ def _notes(found: HistoryOutlook, control_share: float) -> list[str]:
         f"{_percent(INLINE_ABOVE[Severity.MAJOR])} % (major), {_percent(INLINE_ABOVE[Severity.MINOR])} % (minor), "
         f"{_percent(INLINE_ABOVE[Severity.INFO])} % (info) on; hidden under {_percent(HOLD_BELOW)} %."
     )
+    lines.append(_shortened(f"Not reported: security in tests{_not_asked(found)}", WIDTH))
     lines += _wrapped(f"Never hidden: security, correctness, critical. Rules without a past: {_new_rules(found)}.")
     lines += _wrapped(
-        f"Each decision is drawn, so that the rest is tried too. A rule gets {COMMENTS_A_RULE} comments a review at most. "
-        f"{_percent(control_share)} % of reviews ignore all this, to compare."
+        "Averages: a finding counts less where its file has more of its rule. Each decision is drawn. "
+        f"{COMMENTS_A_RULE} comments a rule; {_percent(control_share)} % of reviews ignore all this."
     )
     if feedback := _feedback(found):
         lines += _wrapped(feedback)
     return lines
+
+
+def _not_asked(found: HistoryOutlook) -> str:
+    return f"; rules not asked for: {', '.join(found.not_asked[:NOT_ASKED])}" if found.not_asked else ""
 
 
 def _new_rules(found: HistoryOutlook) -> str:

@@ -245,7 +245,7 @@ class HistoryOutlook:
 
     `findings` are all that were followed to their end, `reported` those of them that a review now would report, `seen`
     those of these whose end shows what developers wanted, and `fixed` what developers fixed on their own. `enough`: reviews
-    use the history. `new_rules` is what usually happens to a rule without a past, by severity. `rejections` and
+    use the history. `not_asked` are the rules that reviews do not report anywhere here, the most broken first. `new_rules` is what usually happens to a rule without a past, by severity. `rejections` and
     `acceptances` are an example each of how many verdicts change what happens to a rule.
     """
 
@@ -259,6 +259,7 @@ class HistoryOutlook:
     rules: tuple[RuleOutlook, ...]
     files: tuple[HotFile, ...]
     new_rules: Mapping[Severity, Action]
+    not_asked: tuple[str, ...]
     rejections: VerdictExample | None = None
     acceptances: VerdictExample | None = None
 
@@ -287,10 +288,17 @@ def outlook(
         used=used,
         rules=tuple(ranked),
         files=_hot_files(decided, present),
+        not_asked=_not_asked(findings, rules),
         new_rules={severity: deciding.forecast(_unknown(severity)).action for severity in Severity},
         rejections=_verdicts(ranked, reported, deciding, accepted=False),
         acceptances=_verdicts(ranked, reported, deciding, accepted=True),
     )
+
+
+def _not_asked(findings: Sequence[PastFinding], rules: AskedRules) -> tuple[str, ...]:
+    broken = Counter(each.rule for each in findings)
+    reported = {each.rule for each in findings if rules.reported(each) is not None}
+    return tuple(rule for rule, _ in broken.most_common() if rule not in reported)
 
 
 def _hot_files(decided: Sequence[PastFinding], present: AbstractSet[str]) -> tuple[HotFile, ...]:
