@@ -40,6 +40,16 @@ def test_what_ruff_refuses_leaves_our_own_selection() -> None:
     assert Ruff(Bubblewrap(), RuffOptions(select=("XYZ9",))).rules() == Ruff(Bubblewrap()).rules()
 
 
+def test_the_repositorys_own_file_counts() -> None:
+    """What `.github/apprentice.yml` turns off is not reported now, and a severity that it gives is that of the finding."""
+    rules = asked({".github/apprentice.yml": "rules: {F401: off, B: critical}\npaths: {exclude: [docs]}\n"})
+    assert rules.reported(past(1, rule="F401")) is None
+    assert rules.reported(past(1, rule="F841", path="docs/conf.py")) is None
+    kept = rules.reported(past(1, rule="B006"))
+    assert kept is not None
+    assert kept.severity is Severity.CRITICAL
+
+
 def hole(rule: str) -> PastFinding:
     return replace(past(1, rule=rule, path="a.py"), category="security", severity=Severity.MINOR)
 

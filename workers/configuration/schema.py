@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from memory.model import Finding, Severity
+from memory.model import Finding, PastFinding, Severity
 from workers.configuration.path_patterns import is_under
+
+F = TypeVar("F", Finding, PastFinding)
 
 PATH = ".github/apprentice.yml"
 MOST = 100
@@ -195,7 +197,7 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
         ),
     ] = False
 
-    def kept(self, finding: Finding) -> Finding | None:
+    def kept(self, finding: F) -> F | None:
         """The finding with the severity that it has here; None where it is left out.
 
         A security finding, and a critical one, is never left out, and gets no lower severity.

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import PastFinding
+from workers.configuration.reading import configuration_of, read_configuration
+from workers.configuration.schema import NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.ports import Sandbox
 from workers.review.detectors.detector import Category
 from workers.review.detectors.linters import Ruff
@@ -18,11 +20,15 @@ from workers.review.project_options import RUFF_FILES, RuffOptions, ruff_options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRules:
-    """The rules of ruff that reviews of a repository ask for, the options that say so, and the names of all rules by code."""
+    """The rules of ruff that reviews of a repository ask for, the options that say so, and the names of all rules by code.
+
+    `configuration` is the repository's own.
+    """
 
     asked: AbstractSet[str]
     options: RuffOptions
     names: Mapping[str, str]
+    configuration: RepositoryConfiguration = NOTHING_CHOSEN
 
     def name(self, rule: str) -> str:
         """The rule in words; empty where ruff has none."""
@@ -41,7 +47,7 @@ class AskedRules:
         ignored = tool == "ruff" and self.options.is_ignored(rule, past.path)
         if ignored or (tool == "bandit" and rule in BANDIT_SKIP) or not _is_wanted(past):
             return None
-        return replace(past, rule=rule, tool=tool)
+        return self.configuration.kept(replace(past, rule=rule, tool=tool))
 
 
 def _is_wanted(past: PastFinding) -> bool:
@@ -56,4 +62,5 @@ def asked_rules(read: Callable[[str], bytes | None], sandbox: Sandbox) -> AskedR
                 (Path(folder) / name).write_bytes(content)
         options = ruff_options(Path(folder))
     asked, names = Ruff(sandbox, options).rules(), Ruff(sandbox, everything=True).rules()
-    return AskedRules(asked=asked.keys(), options=options, names=names | asked)
+    configuration = configuration_of([read_configuration(read(PATH) or b"")])
+    return AskedRules(asked=asked.keys(), options=options, names=names | asked, configuration=configuration)
