@@ -233,7 +233,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 MENDING_SECONDS = 90.0
-"""For so long at most a review looks for a repair of the head; a user can ask for a longer one."""
+"""For so long at most a review looks for a repair of the head; `apprentice fix` looks longer."""
 
 MENDING_BESIDE_SECONDS = 30.0
 """The same where the part of the change that breaks the tests is known: taking it back is a repair already."""
