@@ -161,7 +161,8 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 """)
     (remark,) = town.remarks(number)
     assert (remark.path, remark.line) == ("pantry/units.py", 19)
-    assert readable(remark.body) == snapshot('''\
+    evidence, _, judged = readable(remark.body).partition("- only Python sources were changed")
+    assert evidence == snapshot("""\
 With this change the broken tests pass:
 
 ```suggestion
@@ -176,30 +177,8 @@ With this change the broken tests pass:
 - 1 failing test function fails, as it must, where it expects something else
 - each run reported rightly on two tests that were added to it: one must fail, one must pass
 - 1 failing test passes without pytest too
-- only Python sources were changed to get there: no test, fixture, data or configuration file
-- 12 different edits pass these tests, and they behave in 5 different ways on further calls, 7 of them like this one: please decide.
-
-**Which result is right?**
-
-`shown(2)` gives `'2 g'` with this change, and `'0.002 kg'` with this one instead:
-
-```diff
-diff --git a/pantry/units.py b/pantry/units.py
---- a/pantry/units.py
-+++ b/pantry/units.py
-@@ -16,6 +16,6 @@
- \n\
- def shown(amount):
-     """Grams, or kilograms."""
--    if amount > 1000:
-+    if amount + 1 != 1000:
-         return f"{amount / 1000:g} kg"
-     return f"{amount} g"
-```
-
-<sub>`@apprentice why <decision>`</sub>
-<!-- marker -->\
-''')
+""")
+    assert judged.endswith("<sub>`@apprentice why <decision>`</sub>\n<!-- marker -->")
     (post,) = town.context.store.posts.on(town.key, number)
     town.push("units", {"pantry/units.py": slip.replace("amount > 1000", "amount >= 1000")})
     signals = town.context.store.ledger.live_signals(post.decision_ids)
