@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.configuration.reading import ConfigurationFile, configuration_of, read_configuration
 from workers.configuration.schema import PATH
 from workers.context import Context
-from workers.diffs import patched
+from workers.diffs import patched, unified
 from workers.environments.existing import existing_python
 from workers.environments.projects import missing_parts
 from workers.environments.provide import Commit
@@ -31,7 +32,7 @@ from workers.messages.configuration import left_out
 from workers.repair.episode import repair
 from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
-from workers.repair.result import Repaired, RepairStatus
+from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
 from workers.sandbox.launching import prefixes
 from workers.work_tree import (
@@ -131,10 +132,9 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task), before=before)
         repaired = replace(repaired, note=project.note)
         context.store.tasks.finish(task.id, repaired.status, "")
-        proven = repaired.proven
-        settled = repaired.status is RepairStatus.FIXED
-        if apply and settled and proven is not None and proven.proof is not None and not proven.proof.unusual:
-            _apply(proven.patch, tree, path)
+        if apply and repaired.settled and repaired.proven is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is written now is written whole, and the command ends
+            _apply(repaired.proven.patch, tree, path)
     return repaired
 
 
@@ -152,6 +152,24 @@ def _configured(context: Context, file: ConfigurationFile) -> Context:
     for mistake in file.mistakes:
         context.progress(f"{PATH}, {mistake}")
     return context.configured(configuration_of((file,)))
+
+
+def patch_for_git(repaired: Repaired, path: Path) -> str:
+    """The settled patch, empty where there is none, as `git apply` reads it: with the paths from the root of the work tree."""
+    if not repaired.settled or repaired.proven is None:
+        return ""
+    patch, root = repaired.proven.patch, top_level(path)
+    below = path.resolve().relative_to(root.resolve()) if root else Path()
+    if below == Path():
+        return patch
+    before: dict[str, str] = {}
+
+    def read(name: str) -> str:
+        before[name] = (path / name).read_bytes().decode()
+        return before[name]
+
+    after = patched(patch, read)
+    return "".join(unified((below / name).as_posix(), before.get(name), text) for name, text in after.items())
 
 
 def _named_files(tree: Path, test_command: str | None) -> list[str]:
@@ -190,10 +208,11 @@ def _write(target: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalReview:
-    """A review that is not published."""
+    """A review that is not published; `base` is what the change was compared with."""
 
     reviewed: Reviewed
     decided: Mapping[str, PostingDecision]
+    base: str = ""
 
     def shown(self) -> list[Finding]:
         """Every finding that a pull request's review would decide on, those on changed lines first."""
@@ -239,7 +258,7 @@ def review(
         context.progress(line)
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
     decided = choose(reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings)
-    result = LocalReview(reviewed=reviewed, decided=decided)
+    result = LocalReview(reviewed=reviewed, decided=decided, base=base)
     _remember(result, task, context)
     return result
 

@@ -37,8 +37,8 @@ TOLERATED = 1.1
 """How much of its budget a repair may take."""
 
 MADE = "made"
-SEARCH_BEGINS = "chose:"
-"""The first word of the line that `apprentice fix` writes when it begins to search."""
+SEARCH_BEGINS = "trying strategy"
+"""The first words of the line that `apprentice fix` writes when it begins to search."""
 
 
 class _Proof(msgspec.Struct):

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO, TypeVar
 
 import typer
 from rich import box
@@ -89,9 +90,31 @@ def note(line: str) -> None:
     notes.print(redact(line), style="dim", markup=False)
 
 
+class Detail(StrEnum):
+    """How much of a result is printed: its first line, what a user decides by, or all that is known."""
+
+    VERDICT = "verdict"
+    USUAL = "usual"
+    ALL = "all"
+
+
 def print_json(document: object) -> None:
     """A document on standard output."""
-    sys.stdout.write(visible(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=not _writes_any_character(sys.stdout))
+    sys.stdout.write(visible(text) + "\n")
+
+
+def print_exactly(text: str) -> None:
+    """A text for another program, byte by byte; a terminal gets it with what it would act upon spelled out."""
+    if out.is_terminal:
+        sys.stdout.write(visible(text))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+
+
+def _writes_any_character(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def print_result(document: object, tables: Callable[[], Sequence[TextTable]], *, as_json: bool) -> None:

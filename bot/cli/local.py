@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import BAD_INPUT, AsJson, complain, notes, out, print_json, refusing, worker_settings
+from bot.cli.console import (
+    BAD_INPUT,
+    AsJson,
+    Detail,
+    complain,
+    notes,
+    out,
+    print_exactly,
+    print_json,
+    refuse,
+    refusing,
+    worker_settings,
+)
+from bot.cli.progress import INTERRUPTED, Progress
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
+
+if TYPE_CHECKING:
+    from workers.repair.result import Repaired
 
 NOT_FIXED, UNDECIDED = 1, 3
 FAILED = 1
@@ -40,6 +58,10 @@ class FailOn(StrEnum):
 Python = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Interpreter of the project. Default: your environment for it.")
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict alone, and no progress.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print everything: all tests, findings, attempts and odds.")
+]
 
 
 def fix(
@@ -48,35 +70,53 @@ def fix(
     python: Python = None,
     budget: Annotated[
         float | None,
-        typer.Option(min=1.0, help="Seconds to spend at most, proofs included: a third of them to find what fails."),
+        typer.Option(
+            min=1.0,
+            help="Seconds to spend at most, proofs included: a third of them to find what fails. "
+            "Default: 120, or APPRENTICE_BUDGET_SECONDS.",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of every random choice.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of every random choice. Default: another one each time.")
+    ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the proven patch into PATH.")] = False,
+    patch: Annotated[
+        bool, typer.Option("--patch", help="Print the proven patch and nothing else, for `git apply`.")
+    ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Repair what fails in a project, with proof. PATH is not changed unless --apply is given.
 
-    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes, or the time was too short for the proof.
+    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes, the time was too short for the proof, or the change uses what a repair has no use for; 130 interrupted.
     """
-    from bot import local
-    from bot.cli import local_output
-    from workers.context import open_context
-    from workers.repair.result import RepairStatus
+    detail = _detail(quiet=quiet, verbose=verbose)
+    if patch and (apply or as_json):
+        refuse("--patch prints the patch and nothing else; leave out --apply and --json")
+    with _working("no file of yours was changed; what was learned so far is kept", quiet=quiet) as progress:
+        from bot import local
+        from bot.cli import fix_text, json_output
+        from workers.context import open_context
 
-    given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
-    try:
-        context = open_context(worker_settings(**given), progress=local_output.Progress(notes))
-        result = local.fix(path, context, test_command=test_command, apply=apply, python=python)
-    except (ApprenticeError, StoreError) as error:
-        if as_json:
-            print_json(local_output.cannot_run(str(error)))
-        complain(str(error))
-        raise typer.Exit(BAD_INPUT) from error
+        given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
+        try:
+            context = open_context(worker_settings(**given), progress=progress)
+            result = local.fix(path, context, test_command=test_command, apply=apply, python=python)
+            whole = local.patch_for_git(result, path) if patch else ""
+        except (ApprenticeError, StoreError) as error:
+            if as_json:
+                print_json(json_output.cannot_run(str(error)))
+            complain(str(error))
+            raise typer.Exit(BAD_INPUT) from error
     if as_json:
-        print_json(local_output.repaired_json(result))
+        print_json(json_output.repaired_json(result))
+    elif patch:
+        notes.print(fix_text.verdict(result, progress.seconds), markup=False)
+        print_exactly(whole)
     else:
-        local_output.print_repaired(result, out, applied=apply)
-    raise typer.Exit({RepairStatus.NOT_FIXED: NOT_FIXED, RepairStatus.UNDECIDED: UNDECIDED}.get(result.status, 0))
+        fix_text.print_repaired(result, out, seconds=progress.seconds, applied=apply, detail=detail)
+    raise typer.Exit(_exit_code(result))
 
 
 def review(
@@ -95,21 +135,50 @@ def review(
     report: Annotated[
         list[str] | None, typer.Option(metavar="FORMAT=FILE", help="Write the same review to FILE too. Repeatable.")
     ] = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Review your work, or the change from BASE to HEAD: run the tests of both, read it, and try out every suggestion.
 
-    Exit codes: 0 nothing to fail on, 1 a broken test, or a finding that --fail-on names, 2 cannot run, or no test could tell.
+    Exit codes: 0 nothing to fail on, 1 a broken test, or a finding that --fail-on names, 2 cannot run, or no test could tell, 130 interrupted.
     """
-    from bot import local
-    from bot.cli import local_output, review_output
-    from workers.context import open_context
+    detail = _detail(quiet=quiet, verbose=verbose)
+    with _working("no file of yours was changed", quiet=quiet) as progress, refusing():
+        from bot import local
+        from bot.cli import review_output
+        from workers.context import open_context
 
-    with refusing():
         printed = review_output.printed_as(format_, as_json=as_json)
         files = review_output.files_of(report or ())
         with review_output.failure_in(printed):
-            context = open_context(worker_settings(), progress=local_output.Progress(notes))
+            context = open_context(worker_settings(), progress=progress)
             result = local.review(path, context, base=base, head=head, python=python)
-        code = review_output.write(result, printed, files, fail_on)
+        seconds = progress.seconds
+        code = review_output.write(result, printed, files, fail_on, seconds=seconds, detail=detail)
     raise typer.Exit(code)
+
+
+def _detail(*, quiet: bool, verbose: bool) -> Detail:
+    if quiet and verbose:
+        refuse("give one of --quiet and --verbose")
+    return Detail.VERDICT if quiet else Detail.ALL if verbose else Detail.USUAL
+
+
+@contextmanager
+def _working(kept: str, *, quiet: bool) -> Iterator[Progress]:
+    """The progress of a command, which ends with one line where its user interrupts it; `kept` is a part of the line."""
+    with Progress(notes, quiet=quiet) as progress:
+        try:
+            yield progress
+        except KeyboardInterrupt as error:
+            complain(progress.interrupted(kept))
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def _exit_code(result: Repaired) -> int:
+    from workers.repair.result import RepairStatus
+
+    if result.proven is not None:
+        return 0 if result.settled else UNDECIDED
+    return NOT_FIXED if result.status is RepairStatus.NOT_FIXED else 0

@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -26,20 +28,51 @@ from bot.cli.console import (
     refusing,
     worker_settings,
 )
-from bot.cli.terminal import make_output_visible
+from bot.cli.terminal import ending_with_its_reader, make_output_visible
 
 app = typer.Typer(
     name="apprentice",
     help="Reviews pull requests, repairs failing code, proves every suggestion, and learns from its maintainers.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(local.fix)
-app.command()(local.review)
+Command = TypeVar("Command", bound=Callable[..., None])
+
+HERE, LEARN, OPERATE, TRY = "Use it here", "Learn, and ask why", "Run the GitHub App", "Try it out"
+"""The groups of commands in the help."""
 
 
-@app.command()
+def command(group: str, *examples: str, name: str | None = None) -> Callable[[Command], Command]:
+    """A command of a group, whose help ends with examples."""
+    shown = "\n\n".join(["Examples:" if len(examples) > 1 else "Example:", *(f"  $ {each}" for each in examples)])
+    return app.command(name, rich_help_panel=group, epilog=shown)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print_line({}, f"apprentice {version('apprentice')}", as_json=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """The options of the command itself."""
+
+
+command(
+    HERE,
+    "apprentice fix .",
+    "apprentice fix . --test-command 'python -m pytest tests/test_till.py'",
+    "apprentice fix . --patch | git apply",
+)(local.fix)
+command(HERE, "apprentice review", "apprentice review . --base HEAD~1 --head HEAD --verbose")(local.review)
+
+
+@command(HERE, "apprentice doctor")
 def doctor(as_json: AsJson = False) -> None:
     """Check what this machine has; say what is missing and how to get it."""
     from bot.doctor import examine
@@ -57,7 +90,20 @@ def doctor(as_json: AsJson = False) -> None:
     raise typer.Exit(BAD_INPUT if any(check.state == "missing" for check in checks) else 0)
 
 
-@app.command()
+command(LEARN, "apprentice learn .", "apprentice learn . --most 500")(history.learn)
+command(LEARN, "apprentice backtest .", "apprentice backtest . --png lift.png")(history.backtest)
+command(LEARN, "apprentice why 4e46c8a8375842c5", "apprentice why .")(stats.why)
+command(LEARN, "apprentice stats")(stats.stats)
+command(LEARN, "apprentice evaluate", "apprentice evaluate --policy greedy --since 2026-01-31")(evaluate.evaluate)
+command(LEARN, "apprentice audit")(evaluate.audit)
+command(LEARN, "apprentice preferences --train")(evaluate.preferences)
+command(LEARN, "apprentice forget --teacher maya", "apprentice forget --teacher maya --yes")(stats.forget)
+command(LEARN, "apprentice rebuild")(stats.rebuild)
+command(LEARN, "apprentice export learnings learnings.json --repository maya/shop")(data.export)
+command(LEARN, "apprentice import learnings.json", "apprentice import", name="import")(data.import_)
+
+
+@command(OPERATE, "apprentice serve")
 def serve() -> None:
     """Run the web process: receive webhooks and store the jobs that follow from them."""
     from bot.web.app import serve as run
@@ -70,7 +116,7 @@ def serve() -> None:
         run(settings)
 
 
-@app.command()
+@command(OPERATE, "apprentice worker")
 def worker() -> None:
     """Run a worker: it does the jobs."""
     from workers.context import open_job_context
@@ -90,7 +136,7 @@ def worker() -> None:
     raise typer.Exit(code)
 
 
-@app.command()
+@command(OPERATE, "apprentice sweep")
 def sweep() -> None:
     """Run the sweeper: it finds lost jobs and polls reactions."""
     from workers.logs import configure
@@ -103,7 +149,7 @@ def sweep() -> None:
         run_sweeper(settings)
 
 
-@app.command()
+@command(OPERATE, "apprentice mint")
 def mint() -> None:
     """Run the minting process: it alone reads the App's private key, and gives workers their tokens."""
     from workers.github.minting import run_minting
@@ -116,7 +162,7 @@ def mint() -> None:
         run_minting(settings)
 
 
-@app.command()
+@command(OPERATE, "apprentice up")
 def up() -> None:
     """Run web process, worker, sweeper and minting process on this machine, supervised."""
     from bot.processes import up as run
@@ -132,7 +178,7 @@ def up() -> None:
     raise typer.Exit(code)
 
 
-@app.command()
+@command(TRY, "apprentice demo", "apprentice demo --stay")
 def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Leave everything running and print the addresses.")] = False,
 ) -> None:
@@ -144,7 +190,7 @@ def demo(
         raise typer.Exit(run(out, stay=stay))
 
 
-@app.command("model-server")
+@command(TRY, "apprentice model-server --script answers.yaml --port 8080", name="model-server")
 def model_server(
     script: Annotated[Path | None, typer.Option(metavar="FILE", help="Answer by this script, YAML or JSON.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -167,25 +213,13 @@ def model_server(
             out.print("ended")
 
 
-app.command()(stats.why)
-app.command()(stats.stats)
-app.command()(stats.rebuild)
-app.command()(stats.forget)
-app.command()(evaluate.evaluate)
-app.command()(evaluate.audit)
-app.command()(evaluate.preferences)
-app.command()(history.learn)
-app.command()(history.backtest)
-app.command()(data.export)
-app.command("import")(data.import_)
-
-
 def main() -> None:
     """Entry point. No other user may read what a command writes, and nothing that it prints moves the cursor."""
     os.umask(0o077)
     make_output_visible(out, notes)
     try:
-        app()
+        with ending_with_its_reader():
+            app()
     except ModuleNotFoundError as error:
         if not (line := missing_extra(error)):
             raise

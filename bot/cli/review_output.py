@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bot.cli import local_output, report_formats
-from bot.cli.console import out
+from bot.cli import json_output, report_formats, review_text
+from bot.cli.console import Detail, out, print_json
 from bot.cli.local import FailOn, Format
 from bot.cli.review_report import report_of
 from bot.cli.terminal import Terminal, visible
@@ -53,16 +53,29 @@ def failure_in(printed: Format) -> Iterator[None]:
         raise
 
 
-def write(result: LocalReview, printed: Format, files: Mapping[Path, Format], fail_on: FailOn) -> int:
-    """Write the review in every format that is asked for; its exit code. Raises BadInput for a file that cannot be written."""
+def write(
+    result: LocalReview,
+    printed: Format,
+    files: Mapping[Path, Format],
+    fail_on: FailOn,
+    *,
+    seconds: float = 0.0,
+    detail: Detail = Detail.USUAL,
+) -> int:
+    """Write the review in every format that is asked for; its exit code. Raises BadInput for a file that cannot be written.
+
+    `seconds` and `detail` are for the text on standard output; a file has the time, and nothing is left out of it.
+    """
     code = report_of(result).exit_code(fail_on)
     for path, format_ in files.items():
         try:
-            _write(path, rendered(result, format_, code))
+            _write(path, rendered(result, format_, code, seconds=seconds))
         except OSError as error:
             raise BadInput(f"cannot write {path}: {error.strerror}") from None
     if printed is Format.TEXT:
-        local_output.print_reviewed(result, out)
+        review_text.print_reviewed(result, out, seconds=seconds, detail=detail)
+    elif printed is Format.JSON:
+        print_json(json_output.reviewed_json(result))
     else:
         sys.stdout.write(rendered(result, printed, code))
     return code
@@ -75,15 +88,16 @@ def _write(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def rendered(result: LocalReview, format_: Format, code: int) -> str:
+def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float = 0.0) -> str:
     """The whole review in one format."""
     match format_:
         case Format.TEXT:
             text = io.StringIO()
-            local_output.print_reviewed(result, Terminal(file=text, highlight=False, emoji=False, soft_wrap=True))
+            plain = Terminal(file=text, highlight=False, emoji=False, soft_wrap=True)
+            review_text.print_reviewed(result, plain, seconds=seconds, detail=Detail.ALL)
             return text.getvalue()
         case Format.JSON:
-            return visible(json.dumps(local_output.reviewed_json(result), indent=2, ensure_ascii=False)) + "\n"
+            return visible(json.dumps(json_output.reviewed_json(result), indent=2, ensure_ascii=False)) + "\n"
         case Format.SARIF:
             return report_formats.sarif(report_of(result), code)
         case Format.RDJSONL:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import signal
 import sys
 import unicodedata
-from collections.abc import Iterable
-from typing import TextIO, cast
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -33,6 +38,11 @@ def _spelled_out(match: re.Match[str]) -> str:
 
 class Terminal(Console):
     """A console whose own styles are all that a terminal acts upon."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Leave the error, which rich is handling, to `ending_with_its_reader`."""
+        self.quiet = True
+        raise
 
     def render_str(self, text: str, **options: object) -> Text:
         return super().render_str(visible(text), **options)  # type: ignore[arg-type]
@@ -64,8 +74,39 @@ class VisibleStream:
         return getattr(self._stream, name)
 
 
+CLOSED_PIPE = 128 + signal.SIGPIPE
+
+
+@contextmanager
+def ending_with_its_reader() -> Iterator[None]:
+    """End quietly, as other programs do, once nothing reads what this process prints (`| head`)."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):  # typer ends with 1 then
+            raise
+    else:
+        return
+    with Path(os.devnull).open("w") as nowhere:
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                os.dup2(nowhere.fileno(), stream.fileno())
+    sys.exit(CLOSED_PIPE)
+
+
 def make_output_visible(*consoles: Terminal) -> None:
-    """From now on this process prints visible text alone, and styles through these consoles."""
+    """From now on this process prints visible text alone, and styles through these consoles.
+
+    A character that the locale cannot write is spelled out.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     for console in consoles:
         console.file = sys.stderr if console.stderr else sys.stdout
     sys.stdout, sys.stderr = (cast("TextIO", VisibleStream(each)) for each in (sys.stdout, sys.stderr))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -213,6 +214,11 @@ def apprentice_process(home: Path, *arguments: str | Path, **given: str) -> Ran:
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Ran(command=str(arguments[0]), code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def untimed(text: str) -> str:
+    """The text with every time in seconds as `# s`."""
+    return re.sub(r"\b\d+(\.\d+)? s\b", "# s", text)
 
 
 def written(at: Path, files: Mapping[str, str]) -> Path:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
 
-from tests.integration.command_line import SOUND, apprentice, apprentice_process, committed, digest, git, written
+from tests.integration.command_line import (
+    SOUND,
+    apprentice,
+    apprentice_process,
+    committed,
+    digest,
+    git,
+    untimed,
+    written,
+)
 
 pytestmark = pytest.mark.sandbox
 
@@ -92,12 +102,17 @@ def test_people_are_told_in_words(home: Path, project: Path) -> None:
     assert ran.code == 0, ran.err
     assert "shop/till.py:14 E711" in ran.out
     assert "not read: logo.png: " in ran.out
-    assert ran.out.splitlines()[-1].endswith("findings, 1 files read, 2 not read")
+    verdict = ran.out.splitlines()[0]
+    assert verdict.startswith("no test is broken: 7 tests passed; ")
+    assert "; 1 file read, 2 not read; " in verdict
+    listed = re.findall(r"\[[0-9a-f]{12}\]$", ran.out, re.MULTILINE)
+    assert f"; {len(listed)} findings: " in verdict, "one number, of what is listed"
 
 
 def test_work_that_is_not_committed_is_reviewed(home: Path, project: Path) -> None:
     """Without a base the change starts at the main branch, and without a head it ends at the work tree: the broken test comes first."""
-    assert apprentice_process(home, "review", project).out == "nothing to review: no file differs\n"
+    nothing = apprentice_process(home, "review", project).out
+    assert untimed(nothing) == "nothing to review: no file differs from main; # s\n"
     (project / "shop" / "till.py").write_text(POOR.replace("count < 1", "count < 2"))
     (project / "shop" / "new.py").write_text("import os\n")
     before = digest(project)
@@ -105,7 +120,9 @@ def test_work_that_is_not_committed_is_reviewed(home: Path, project: Path) -> No
     assert ran.code == 1, ran.err
     assert digest(project) == before
     first, second, *_ = ran.out.splitlines()
-    assert first == snapshot("2 tests fail that pass without this change")
+    assert first.partition(": 2 to")[0] == snapshot(
+        "tests are broken: 2 tests fail that pass without this change; 2 findings"
+    )
     assert second == snapshot("  tests/test_till.py::test_total: ValueError: nothing to sell (through shop/till.py:14)")
     assert "shop/new.py:1 F401" in ran.out
 
@@ -131,7 +148,7 @@ def test_a_poisoned_repository_runs_nothing(home: Path, tmp_path: Path) -> None:
     reviewed = apprentice(home, "review", root, "--base", "HEAD~1", "--json")
     assert reviewed.document()["findings"], reviewed.err
     applied = apprentice(home, "fix", root, "--apply")
-    assert (applied.code, applied.out) == (0, "nothing fails: 7 tests\n")
+    assert (applied.code, untimed(applied.out)) == (0, "nothing fails: 7 tests; # s\n")
     assert list(ran_here.iterdir()) == []
     assert (root / ".git" / "index").stat().st_mtime == index, "the index is the user's"
     git(root, "status", "--porcelain")

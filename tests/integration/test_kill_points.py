@@ -177,8 +177,8 @@ def points_of(table: Iterable[str]) -> list[object]:
 
 FIX_POINTS: dict[str, Callable[[House], None]] = {
     "token minted": lambda house: house.die_after(*TOKEN),
-    "reproducing": lambda house: setattr(house, "line_to_die_at", "reproducing:"),
-    "strategy chosen": lambda house: setattr(house, "line_to_die_at", "chose:"),
+    "reproducing": lambda house: setattr(house, "line_to_die_at", "finding what fails:"),
+    "strategy chosen": lambda house: setattr(house, "line_to_die_at", "trying strategy "),
     "proven": lambda house: setattr(house, "line_to_die_at", " is proven after "),
     "publishing": lambda house: setattr(house, "line_to_die_at", "publishing "),
     "pushed": lambda house: house.die_after(*PUSH),

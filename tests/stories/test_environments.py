@@ -120,4 +120,4 @@ def test_a_suite_that_passed_on_the_day_of_its_commit(index: PackageIndex, tmp_p
         assert all(str(tmp_path) not in each.trouble for each in PlanMemory(store, "other").outcomes())
         found = provider(tmp_path / "b", store, "kitchen", lines, Commit(tree)).environment(tree)
     assert (found.worth, found.installed["spice"], found.plan.before) == (1.0, "1.0", "2022-01-01")
-    assert "mended: chose packages as of 2022-01-01, the day of the commit" in lines
+    assert "environment: chose packages as of 2022-01-01, the day of the commit" in lines

@@ -359,7 +359,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- operators/boundaries/guards/names/calls/imports/conversions/returns/statements: no candidate tried, none makes the failing tests pass. The failing tests ran no line of the project that could be traced, and name no module.
+- all strategies: no candidate to try. The failing tests ran no line of the project that could be traced, and name no module.
 <!-- marker -->\
 """)
     assert len(town.answers(number)) == 1

@@ -14,7 +14,7 @@ import pytest
 import typer
 from pydantic_core import PydanticUndefined
 
-from bot.cli import local_output
+from bot.cli import json_output
 from bot.cli.main import app
 from bot.web import events
 from bot.web.commands import Verb
@@ -117,7 +117,7 @@ def test_commands_that_pages_show_exist(page: str) -> None:
 def test_commands_and_their_options_are_documented() -> None:
     """docs/commands.md has a row for every command, with exactly its options."""
     documented = {}
-    for shown in rows(read("docs/commands.md").partition("## In comments")[0]):
+    for shown in rows(read("docs/commands.md").partition("\n## ")[0]):
         name = shown.removeprefix("apprentice ").split()[0]
         documented[name] = set(re.findall(r"--[a-z-]+", shown))
     assert documented == {name: options(name) for name in COMMANDS}
@@ -134,7 +134,7 @@ def test_json_is_documented() -> None:
     """Each command with --json has a paragraph of its keys; documents that commands print are held to it (`Ran.document`)."""
     printing = {name for name in COMMANDS if "--json" in options(name)}
     assert set(documented()) == printing - EXPLAINED_BY_THEIR_TABLES
-    assert undocumented("fix", local_output.cannot_run("why")) == set()
+    assert undocumented("fix", json_output.cannot_run("why")) == set()
 
 
 @pytest.mark.parametrize("page", PAGES)

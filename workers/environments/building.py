@@ -125,7 +125,9 @@ class Builder:
         wheels = (*found, *local)
 
         def fill(new: Path) -> None:
-            self.progress(f"installing {len(wheels)} packages on Python {self.interpreter.version}")
+            self.progress(
+                f"installing {len(wheels)} package{'s' * (len(wheels) != 1)} on Python {self.interpreter.version}"
+            )
             files = [fetched(w.file, self.store.packages, self.given, self.progress) for w in wheels]
             install(self.interpreter, list(zip(wheels, files, strict=True)), new)
             if not self.nested:

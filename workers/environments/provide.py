@@ -121,7 +121,7 @@ class Provider:
         found = self.environment(tree, changed)
         for directory in found.generated:
             _add_generated(Path(directory), tree)
-        self.progress(f"tests run on {found.described()}, by: {found.plan.source}")
+        self.progress(f"tests run on {found.described()}; environment from: {found.plan.source}")
         for line in (*found.plan.mends, *found.plan.notes):
             self.progress(line)
         return _project(tree, found, test_command, copy_of)
@@ -176,7 +176,7 @@ class Provider:
             if better is None or time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:
                 break
             tried.append(better)
-            self.progress(f"mended: {better.mends[-1]}")
+            self.progress(f"environment: {better.mends[-1]}")
             plan = better
         if best is None:
             seconds, now, why = time.monotonic() - started, self.clock(), without_places(str(trouble), self.home)

@@ -200,6 +200,7 @@ def read_change(
             try:
                 return context.project(tree, repository, python=python, changed=changed, commit=commit)
             except BadInput as reason:  # no tests, which is nothing to speak of, or not those that were asked for
+                context.progress(f"no test is run: {str(reason).replace(str(tree), 'the project')}")
                 untested.extend([str(reason)] if context.configuration.test_command else [])
                 return None
 
@@ -252,7 +253,7 @@ def _mended(
     if project is None or not named:
         return None
     context.store.tasks.add(task)
-    context.progress(f"looking for a repair of {len(named)} broken tests")
+    context.progress(f"looking for a repair of what is broken: {', '.join(named[:3])}{', …' if len(named) > 3 else ''}")
     try:
         repaired = repair(task, project, _within(seconds, context.repair_deps()), named=named, before=before)
     except (BadInput, CannotRun) as reason:

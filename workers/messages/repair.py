@@ -273,6 +273,13 @@ def _effort(attempt: Attempt) -> str:
     return f"{counted(attempt.candidates, 'candidate')} tried"
 
 
+def effort(attempts: Sequence[Attempt]) -> str:
+    """What all attempts did together: candidates of a search and steps of a model count apart."""
+    tried, steps = (sum(a.candidates for a in attempts if a.by_model is by_model) for by_model in (False, True))
+    searched = [f"{counted(tried, 'candidate')} tried"] if tried or not steps else []
+    return ", ".join([*searched, *([f"{counted(steps, 'step')} of the model"] if steps else [])])
+
+
 def _but(proof: Proof) -> str:
     """What is added to a success that maintainers are asked about."""
     return f"\n\n{plain(confidence(proof))}" if proof.asked and confidence(proof) else ""

@@ -22,9 +22,10 @@ def headline(tests: ComparedTests) -> str:
     return f"No test is broken: {counted(tests.passed, 'test')} passed{'' if tests.whole else ', not all ran'}"
 
 
-def lines(tests: ComparedTests) -> list[str]:
-    """The broken tests for a terminal, the first ten of them, and what else is known."""
-    return [*_tests(tests, lambda test: f"  {_line(test, str, str)}", "  "), *remarks(tests)]
+def lines(tests: ComparedTests, *, every: bool = False) -> list[str]:
+    """The broken tests for a terminal, the first ten or `every` one of them, and what else is known."""
+    most = len(tests.broken) if every else SHOWN_TESTS
+    return [*_tests(tests, lambda test: f"  {_line(test, str, str)}", "  ", most), *remarks(tests)]
 
 
 def described(test: BrokenTest) -> str:
@@ -66,9 +67,9 @@ def _parts(broken: Sequence[BrokenTest]) -> Iterator[str]:
             yield one if number == 1 else many.format(number)
 
 
-def _tests(tests: ComparedTests, line: Callable[[BrokenTest], str], indent: str) -> list[str]:
-    rest = len(tests.broken) - SHOWN_TESTS
-    return [*map(line, tests.broken[:SHOWN_TESTS]), *([f"{indent}and {rest} more"] if rest > 0 else [])]
+def _tests(tests: ComparedTests, line: Callable[[BrokenTest], str], indent: str, most: int = SHOWN_TESTS) -> list[str]:
+    rest = len(tests.broken) - most
+    return [*map(line, tests.broken[:most]), *([f"{indent}and {rest} more"] if rest > 0 else [])]
 
 
 def _line(test: BrokenTest, quoted: Callable[[str], str], sentence: Callable[[str], str]) -> str:

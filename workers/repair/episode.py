@@ -68,18 +68,31 @@ def repair(
     deps.experiences.warm()
     deadline = started + deps.budget_seconds + (llm.seconds if llm else 0.0)
     deps = replace(deps, sandbox=TimedSandbox(sandbox=deps.sandbox, deadline=deadline))
-    deps.progress("reproducing: running the tests that failed last, or the test suite")
+    deps.progress("finding what fails: running the tests that failed last, or all tests")
     seconds = REPRODUCTION_SHARE * deps.budget_seconds
     reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named, before=before)
     failure = failure_of(reproduction.failing_report, before)
     if failure is None:
         return _result(RepairStatus.NOTHING_FAILING, reproduction, started)
-    others = len(reproduction.failing_report.failing()) - len(failure.failing_tests)
-    more = f"; {others} that fail otherwise are not looked at" if others else ""
-    deps.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests{more}")
+    deps.progress(_found(failure, _others(failure, reproduction)))
     loop = _Loop(_case(task, project, reproduction, failure, deps, started), deps)
     attempts = loop.run(llm)
     return _result(status_of(attempts), reproduction, started, failure, attempts, loop)
+
+
+def _others(failure: Failure, reproduction: Reproduction) -> int:
+    """How many tests fail otherwise."""
+    return len(reproduction.failing_report.failing()) - len(failure.failing_tests)
+
+
+def _found(failure: Failure, others: int) -> str:
+    """What is to be repaired, for the progress."""
+    tests = len(failure.failing_tests)
+    kind = "test" if "::" in failure.failing_tests[0] else "test file"
+    subject = f"1 {kind} fails" if tests == 1 else f"{tests} {kind}s fail"
+    more = f" and {tests - 1} more" if tests > 1 else ""
+    rest = f"; {others} more fail otherwise" if others else ""
+    return f"{subject} with {failure.error_type}: {failure.failing_tests[0]}{more}{rest}"
 
 
 def status_of(attempts: Sequence[Attempt]) -> RepairStatus:
@@ -107,7 +120,7 @@ def _case(
             read=sources.get,
         )
     if recalled:
-        deps.progress(f"recalled: {len(recalled)} similar failures")
+        deps.progress(f"similar failures in memory: {len(recalled)}")
     return Case(
         task=task,
         project=project,
@@ -169,7 +182,7 @@ class _Loop:
             evidence=neighbours(self._case.recalled),
             attempts=options.attempts,
         )
-        self._deps.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._case.arm} arm)")
+        self._deps.progress(f"trying strategy {decision.chosen}")
         return decision
 
     def _searched(self, decision: Decision) -> tuple[Attempt, ...]:
@@ -186,7 +199,7 @@ class _Loop:
             candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
             self.first = FirstPlausible(candidates=candidates, seconds=result.first.at - self._case.started)
         attempt = attempt_of(decision, result)
-        self._deps.progress(attempt.reflection)
+        self._deps.progress(f"{attempt.reflection.partition('. ')[0].removesuffix('.')}")
         self._deps.store.tasks.add_attempt(self._case.task.id, attempt)
         if result.counts:
             self._learn(engine, decision, attempt, result)
@@ -199,7 +212,7 @@ class _Loop:
             return None
         reproducing, proving = self._case.reproduction.seconds, self.proof_seconds
         return SearchEffort(
-            candidates=sum(attempt.candidates + attempt.rivals for attempt in attempts),
+            candidates=sum(attempt.candidates for attempt in attempts if not attempt.by_model),
             searching=max(seconds - reproducing - proving, 0.0),
             reproducing=reproducing,
             proving=proving,
@@ -237,4 +250,5 @@ def _result(
         proof_seconds=loop.proof_seconds if loop else 0.0,
         effort=loop.effort(attempts, seconds) if loop and status is RepairStatus.NOT_FIXED else None,
         first=loop.first if loop else None,
+        others=_others(failure, reproduction) if failure else 0,
     )

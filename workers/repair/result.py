@@ -16,7 +16,7 @@ from memory.skills import tried_as
 from workers.repair.classify import signature
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 
-LONGEST_MESSAGE = 120
+LONGEST_MESSAGE, MOST_NAMED = 120, 3
 
 
 class RepairStatus(StrEnum):
@@ -82,6 +82,8 @@ class AttemptResult:
 class SearchEffort:
     """What a search without success did, its times in seconds. `whole` says that the suite was run to find what fails.
 
+    `candidates` counts as in `Repaired`, without rivals.
+
     `exhausted` says that no edit is left to try, so that more time does not help.
     """
 
@@ -95,10 +97,10 @@ class SearchEffort:
 
     def described(self) -> str:
         """The same in words."""
-        rate = self.candidates / max(self.searching, 0.1)
+        tried = f"{self.candidates} candidate{'s' * (self.candidates != 1)}"
         more = " No edit is left to try, so more time does not help." if self.exhausted else ""
         return (
-            f"{self.candidates} candidates in {self.searching:.0f} s ({rate:.1f} a second), after "
+            f"{tried} tried in {self.searching:.0f} s, after "
             f"{self.reproducing:.0f} s to find what fails; {self.proving:.0f} s were for proofs.{more}"
         )
 
@@ -106,6 +108,8 @@ class SearchEffort:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
     """The result of a repair. `tests` is how many ran at first, `flaky` those set aside because they failed only once.
+
+    `others` is how many tests failed otherwise than the `failure`.
 
     `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` names
     failures that nothing here can repair, each with the reason, and `note` says where the tests ran, if that is unusual.
@@ -124,11 +128,18 @@ class Repaired:
     set_aside: tuple[str, ...] = ()
     note: str = ""
     first: FirstPlausible | None = None
+    others: int = 0
 
     @property
     def proven(self) -> Attempt | None:
         """The attempt that carries a proof."""
         return next((a for a in self.attempts if a.outcome is AttemptOutcome.PROVEN), None)
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is a fix that can be applied as it is: proven, undisputed, and without anything unusual in it."""
+        proof = self.proven.proof if self.proven else None
+        return self.status is RepairStatus.FIXED and proof is not None and not proof.unusual
 
 
 def attempt_of(decision: Decision, result: AttemptResult) -> Attempt:
@@ -325,13 +336,14 @@ def reflection(
     """What was tried, what came closest, and what that suggests. `objection` is why a plausible candidate is not proven."""
     shown = proven or tally.shown()
     where = f"{shown.template} at {shown.path}:{shown.line}" if shown else ""
-    tried = f"{'/'.join(strategies) or 'replay'}: {_tried(tally, outcome, where)}"
+    names = "/".join(strategies) if len(strategies) <= MOST_NAMED else "all strategies"
+    tried = f"{names or 'replay'}: {_tried(tally, outcome, where)}"
     return f"{tried} {_lesson(tally, outcome, where, objection)}".strip()
 
 
 def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str) -> str:
-    number = tally.candidates + tally.rivals
-    count = f"{number} candidate{'s' * (number > 1)}" if number else "no candidate"
+    number = tally.candidates
+    count = f"{number} candidate{'s' * (number != 1)}"
     match outcome:
         case AttemptOutcome.PROVEN:
             return f"{where} is proven after {count}."
@@ -339,6 +351,8 @@ def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str) -> str:
             return f"time ran out after {count}."
         case AttemptOutcome.UNPROVEN:
             return f"{tally.plausible} of {count} looked right, and none is proven."
+        case AttemptOutcome.NOTHING_PLAUSIBLE if not number:
+            return "no candidate to try."
         case AttemptOutcome.NOTHING_PLAUSIBLE:
             return f"{count} tried, none makes the failing tests pass."
 

@@ -98,7 +98,9 @@ class TestComparison:
         failing = {result.id: result for result in _failing(report)}
         if not failing:
             return compared
-        self.progress(f"{len(failing)} tests fail at the head; running them at the base")
+        self.progress(
+            f"{'1 test fails' if len(failing) == 1 else f'{len(failing)} tests fail'} with the change; running the same without it"
+        )
         at_base = self._at_base(failing)
         suspects = [test for test, side in at_base.items() if side in (_AtBase.PASSES, _AtBase.ABSENT)]
         again = self._run(self.head, [test for test in suspects if test], trace=True) if suspects else None
@@ -115,9 +117,10 @@ class TestComparison:
     def _at_head(self, reaching: Sequence[str]) -> TestReport:
         """The results of the files that reach the change, and of the others where there was time for all."""
         if not reaching or self._all_tests() <= set(reaching):
-            self.progress("running the tests")
+            self.progress("running all tests")
             return self._run(self.head, ()).report
-        self.progress(f"running the tests that reach the change, in {len(reaching)} files")
+        others = f" and {len(reaching) - 1} more files" if len(reaching) > 1 else ""
+        self.progress(f"running the tests that reach the change: {reaching[0]}{others}")
         first = self._run(self.head, reaching).report
         if not self._has_time():
             return replace(first, complete=False, trouble=first.trouble or "the time was up before the other tests")

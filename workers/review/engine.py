@@ -117,6 +117,9 @@ TEST_SECONDS = 300.0
 PROOF_SECONDS = 300.0
 """Time for the test runs of the suggestions of one review; no run is begun after it."""
 
+SHOWN_FILES = 3
+"""So many of the files that are read are named in the progress."""
+
 Progress = Callable[[str], None]
 
 
@@ -209,13 +212,13 @@ def review_change(
     are tested, and suggestions are proven. Raises BadInput for a broken diff and CannotRun when the sandbox does not start.
     """
     change, head, left_out = _head(head_tree, parse_diff(diff))
-    progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
+    if change.files:
+        progress(_reading(sorted(head.sources), len(change.files)))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
         (*readers_of_changes(sandbox, base_tree, head), *detectors),
         _delta(base_tree, change, head),
     )
-    progress(f"{len(reading.seen)} findings in the changed files")
     head_project = project(head_tree) if may_run_tests and change.files else None
     if head_project is None:
         return _reviewed(change, reading, left_out, lambda: None, progress, configuration)
@@ -239,6 +242,14 @@ def review_change(
     prover = partial(_prover, run, head_project, ImportGraph(head_sources))
     reviewed = _reviewed(change, reading, left_out, prover, progress, configuration)
     return replace(reviewed, tests=tests, culprit=culprit, note=head_project.note)
+
+
+def _reading(paths: Sequence[str], changed: int) -> str:
+    """What is being read, for the progress."""
+    named = ", ".join(paths[:SHOWN_FILES])
+    more = f" and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
+    some = f"{len(paths)} of {changed}" if len(paths) < changed else str(changed)
+    return f"reading {some} changed file{'s' * (changed != 1)}{': ' * bool(paths)}{named}{more}"
 
 
 def _reviewed(
@@ -315,7 +326,7 @@ def _suggestions(
     helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
     proves = prover() if helpful else None
     if proves is not None:
-        progress(f"trying {len(helpful)} suggestions")
+        progress(f"trying {len(helpful)} suggested change{'s' * (len(helpful) != 1)}, each by the tests that reach it")
     return suggested(helpful, proves)
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bot.cli.local_output import cannot_run, repaired_json
+from bot.cli.json_output import cannot_run, repaired_json
 from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
 from workers.repair.result import Repaired, RepairStatus
 

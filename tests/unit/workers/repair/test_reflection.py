@@ -80,7 +80,7 @@ def test_nothing_near() -> None:
 def test_nothing_to_try() -> None:
     """A strategy may have nothing to propose."""
     assert words(AttemptOutcome.NOTHING_PLAUSIBLE, candidates=0) == snapshot(
-        "operators: no candidate tried, none makes the failing tests pass. The fault needs another kind of edit, or lies on other lines."
+        "operators: no candidate to try. The fault needs another kind of edit, or lies on other lines."
     )
 
 

@@ -35,7 +35,7 @@ from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.run_tests import Project
 
-REPORTED_EVERY, TRYING = 10.0, "trying candidates"
+REPORTED_EVERY, TRYING, SHOWN_LINES = 10.0, "editing", 3
 
 MOST_DEMANDED = 8
 """So many of the tests that a proof found broken judge what is screened after it."""
@@ -90,8 +90,7 @@ class SearchSession:
         self._pool = self._open.__enter__()
         if self._pool.note:
             self._progress(self._pool.note)
-        wanted = self._wanted
-        self._progress(f"{TRYING} by {len(wanted.failing)} failing tests, in {wanted.seconds:.1f} s each at most")
+        self._progress(f"{TRYING} {self._suspected()}")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -158,6 +157,7 @@ class SearchSession:
             tally.add(verdict)
             if verdict.plausible:
                 listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
+                self._progress("running all tests with what passes, to prove it")
                 proofs.prove(self._comparer.field(listed, self._observed, seed))
             if proofs.finished():
                 break
@@ -183,6 +183,12 @@ class SearchSession:
         """Why there is nothing to try, if that is so."""
         reason = "the failing tests ran no line of the project that could be traced, and name no module"
         return "" if self._suspects else reason
+
+    def _suspected(self) -> str:
+        """The likeliest lines, for the progress."""
+        places = [f"{each.path}:{each.line}" for each in self._suspects[:SHOWN_LINES]]
+        more = len(self._suspects) - len(places)
+        return ", ".join([*places, *([f"{more} more lines"] if more else [])]) or f"nothing: {self._unsuspected()}"
 
     def diff(self, candidate: Candidate) -> str:
         """What a candidate changes, as a unified diff."""
@@ -215,15 +221,15 @@ class SearchSession:
 
         That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
         """
-        alone, began = True, time.monotonic()
-        reported = began
+        alone, reported = True, time.monotonic()
         for number, verdict in enumerate(verdicts, start=1):
             if (now := time.monotonic()) - reported >= REPORTED_EVERY:
                 reported = now
-                self._progress(f"tried {number} candidates, {number / (now - began):.1f} a second")
+                self._progress(f"{number} candidates tried, now at {verdict.candidate.path}:{verdict.candidate.line}")
             self._near.add(verdict)
             if verdict.plausible and alone:
-                self._progress("found a plausible edit: looking for others that pass the same tests")
+                at = f"{verdict.candidate.path}:{verdict.candidate.line}"
+                self._progress(f"an edit of {at} passes the failing tests; looking for others that do")
                 stream.put_first(islice(filter(self._fresh, self._rivals(verdict.candidate)), RIVALS))
                 alone = False
             yield verdict

@@ -1,0 +1,111 @@
+"""The JSON of `fix` and `review`: a contract that scripts rely on."""
+
+from __future__ import annotations
+
+from bot.local import LocalReview
+from memory.model import Attempt, Finding, Proof, Suggestion
+from memory.policy.review_policy import PostingDecision
+from workers.messages import repair
+from workers.repair.result import Repaired
+from workers.review.broken_tests import ComparedTests
+
+Json = dict[str, object]
+
+
+def _fields(value: object, *names: str) -> Json:
+    """These attributes under their own names; tuples are lists in JSON."""
+    return {name: getattr(value, name) for name in names}
+
+
+def repaired_json(result: Repaired) -> Json:
+    """`apprentice fix --json`."""
+    proven, failure = result.proven, result.failure
+    tried = ("strategy", "probability", "candidates", "rivals", "outcome", "reflection")
+    return {
+        "status": result.status,
+        "failure": _fields(failure, "error_type", "family", "message", "failing_tests") if failure else None,
+        "attempts": [_fields(attempt, *tried) for attempt in result.attempts],
+        "patch": proven.patch if proven else None,
+        "proof": _proof(proven.proof) if proven and proven.proof else None,
+        "question": repair.asked_result(proven.proof) or None if proven and proven.proof else None,
+        "flaky": list(result.flaky),
+        "set_aside": list(result.set_aside),
+        "candidates_tried": result.candidates,
+        "test_runs": result.test_runs,
+        "seconds": round(result.seconds, 3),
+        "proof_seconds": round(result.proof_seconds, 3),
+        "advice": advice(result) or None,
+        "note": result.note or None,
+        "decision_ids": [attempt.decision_id for attempt in result.attempts],
+    }
+
+
+def cannot_run(reason: str) -> Json:
+    """`apprentice fix --json` when nothing could be run."""
+    none: Json = dict.fromkeys(("failure", "patch", "proof", "question", "advice", "note"))
+    empty: Json = {name: [] for name in ("attempts", "flaky", "set_aside", "decision_ids")}
+    zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0}
+    return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
+
+
+def reviewed_json(result: LocalReview) -> Json:
+    """`apprentice review --json`."""
+    return {
+        "findings": [_finding(each, result.decided[each.fingerprint]) for each in result.shown()],
+        "coverage": [_fields(each, "path", "status", "reason") for each in result.reviewed.coverage],
+        "tests": _compared(result.reviewed.tests) if result.reviewed.tests else None,
+        "culprit": result.reviewed.culprit.patch if result.reviewed.culprit else None,
+        "fix": _fix(result.reviewed.fix) if result.reviewed.fix else None,
+    }
+
+
+def _fix(fix: Attempt) -> Json:
+    return {"patch": fix.patch, "proof": _proof(fix.proof) if fix.proof else None, "decision_id": fix.decision_id}
+
+
+def _compared(compared: ComparedTests) -> Json:
+    names = ("id", "error_type", "message", "path", "line", "added")
+    counts = ("ran", "passed", "whole", "trouble", "failing_before", "flaky", "unknown")
+    return {"broken": [_fields(each, *names) for each in compared.broken], **_fields(compared, *counts)}
+
+
+def _proof(proof: Proof) -> Json:
+    challenged = ("perturbed", "canaries", "plain", "unusual")
+    judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share", "cut")
+    counts = ("passed", "failed", "skipped", "collected")
+    suite = _fields(proof.suite, *counts)
+    rest = None if proof.rest is None else {**_fields(proof.rest, *counts), "unrun": proof.unrun}
+    return {
+        **_fields(proof, "failed_before", "passed_after"),
+        "suite": {**suite, "command": proof.command},
+        "rest": rest,
+        **_fields(proof, "repeats", *challenged, *judged),
+        "telling": None if proof.telling is None else _fields(proof.telling, "call", "this", "other", "patch"),
+    }
+
+
+def _finding(finding: Finding, decided: PostingDecision) -> Json:
+    names = ("fingerprint", "path", "line", "end_line", "rule", "category", "severity", "message")
+    return {
+        **_fields(finding, *names),
+        "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
+        "decision": {
+            **_fields(decided.decision, "id", "probability", "arm"),
+            **_fields(decided, "action", "why"),
+        },
+    }
+
+
+def _suggestion(suggestion: Suggestion) -> Json:
+    proof = _proof(suggestion.proof) if suggestion.proof else None
+    return {**_fields(suggestion, "start_line", "end_line", "replacement"), "proof": proof}
+
+
+def advice(result: Repaired) -> str:
+    """Where the time went, and the options that would help."""
+    if (effort := result.effort) is None or result.failure is None:
+        return ""
+    first = result.failure.failing_tests[0]
+    name = f"name one failing test (--test-command 'python -m pytest {first}') or " if effort.whole else ""
+    more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
+    return f"{effort.described()}{'' if effort.exhausted else more}"

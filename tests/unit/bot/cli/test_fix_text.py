@@ -1,0 +1,210 @@
+"""What `apprentice fix` prints of results that are long, unusual or not settled."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from bot.cli.console import Detail
+from bot.cli.fix_text import print_repaired, verdict
+from memory.model import Attempt, AttemptOutcome, Confidence, Failure, Family, Proof, SuiteCount
+from workers.repair.result import Repaired, RepairStatus
+
+SCREEN = 24
+TESTS = tuple(f"tests/test_a.py::test_{number}" for number in range(500))
+FAILURE = Failure(error_type="ValueError", family=Family.VALUE, message="no\n + where", frames=(), failing_tests=TESTS)
+COUNT = SuiteCount(passed=700, failed=0, skipped=1, collected=701)
+PROOF = Proof(
+    failed_before=TESTS,
+    passed_after=TESTS,
+    before=COUNT,
+    suite=COUNT,
+    repeats=2,
+    command="python -m pytest",
+    confidence=Confidence.UNIQUE,
+    plausible=1,
+)
+PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+LOST = Attempt(
+    decision_id="d1",
+    strategy="names",
+    probability=0.25,
+    candidates=40,
+    rivals=0,
+    outcome=AttemptOutcome.NOTHING_PLAUSIBLE,
+    reflection="names: 40 candidates tried, none makes the failing tests pass.",
+)
+WON = replace(LOST, decision_id="d2", outcome=AttemptOutcome.PROVEN, candidates=2, rivals=290, patch=PATCH, proof=PROOF)
+
+
+def result(status: RepairStatus, *attempts: Attempt, failure: Failure | None = FAILURE) -> Repaired:
+    return Repaired(
+        status=status,
+        failure=failure,
+        attempts=attempts,
+        tests=700,
+        flaky=(),
+        candidates=sum(each.candidates for each in attempts),
+        test_runs=9,
+        seconds=8.0,
+    )
+
+
+def printed(of: Repaired, detail: Detail = Detail.USUAL, *, applied: bool = False) -> list[str]:
+    shown = io.StringIO()
+    print_repaired(of, Console(file=shown, soft_wrap=True), seconds=12.34, applied=applied, detail=detail)
+    return [line.rstrip() for line in shown.getvalue().splitlines()]
+
+
+def test_five_hundred_failing_tests() -> None:
+    """The verdict, the change and ten tests are on the first screen; a candidate is one that was tried to find a fix."""
+    lines = printed(result(RepairStatus.FIXED, LOST, WON))
+    assert lines[:SCREEN] == lines
+    assert lines == snapshot(
+        [
+            "fixed: 500 failing tests pass now; suite 700 passed, 0 failed; 42 candidates tried; 12.3 s",
+            "not applied; run again with --apply, or pipe --patch into `git apply`:",
+            "diff --git a/a.py b/a.py",
+            "--- a/a.py",
+            "+++ b/a.py",
+            "@@ -1 +1 @@",
+            "-a = 1",
+            "+a = 2",
+            "",
+            "failed before: ValueError: no",
+            "  tests/test_a.py::test_0",
+            "  tests/test_a.py::test_1",
+            "  tests/test_a.py::test_2",
+            "  tests/test_a.py::test_3",
+            "  tests/test_a.py::test_4",
+            "  tests/test_a.py::test_5",
+            "  tests/test_a.py::test_6",
+            "  tests/test_a.py::test_7",
+            "  tests/test_a.py::test_8",
+            "  tests/test_a.py::test_9",
+            "  and 490 more (--verbose lists them)",
+            "proof: 500 of 500 failing tests pass; suite 700 passed, 0 failed, 1 skipped of 701, run 2 times: python -m pytest",
+            "confidence: No other edit that was tried passes these tests.",
+            "why: apprentice why d2",
+        ]
+    )
+
+
+def test_what_is_set_aside() -> None:
+    """Where nothing else fails, the verdict does not call it green; ten lines are shown."""
+    green = result(RepairStatus.NOTHING_FAILING, failure=None)
+    aside = replace(green, set_aside=tuple(f"{test}: it needs the network" for test in TESTS[:30]))
+    lines = printed(aside)
+    assert (lines[0], lines[-1], len(lines)) == snapshot(
+        (
+            "nothing to repair: 700 tests, and 30 failures set aside; 12.3 s",
+            "set aside: and 20 more (--verbose lists them)",
+            12,
+        )
+    )
+    assert len(printed(aside, Detail.ALL)) == 31
+    assert printed(aside, Detail.VERDICT) == lines[:1]
+    assert printed(replace(green, flaky=TESTS[:1])) == snapshot(
+        [
+            "nothing fails each time: 700 tests, 1 of them failed once; 12.3 s",
+            "failed once, and passed when run again: tests/test_a.py::test_0",
+        ]
+    )
+
+
+def test_all_that_is_known() -> None:
+    """--verbose has every test, each attempt with its odds, and the whole message."""
+    lines = printed(result(RepairStatus.NOT_FIXED, LOST), Detail.ALL)
+    assert [line for line in lines if "::" not in line] == snapshot(
+        [
+            "not fixed: 500 failing tests, and no change is proven; 40 candidates tried; 12.3 s",
+            "fails: ValueError: no",
+            " + where",
+            "attempts",
+            "  strategy  probability  candidates  others compared  outcome",
+            "  names     0.25         40          0                nothing plausible",
+            "  names: 40 candidates tried, none makes the failing tests pass.",
+            "  9 test runs; 0.0 s for proofs",
+            "why: apprentice why d1",
+        ]
+    )
+    assert sum("::" in line for line in lines) == 500
+
+
+@pytest.mark.parametrize(
+    ("proof", "status", "shown"),
+    [
+        (
+            replace(PROOF, unusual=("import ctypes in a.py",)),
+            RepairStatus.FIXED,
+            snapshot(
+                [
+                    "undecided: 500 failing tests pass with a change, but it uses what a repair has no use for (import ctypes in a.py); 2 candidates tried; 12.3 s",
+                    "not applied; read it closely before you apply it:",
+                ]
+            ),
+        ),
+        (
+            replace(PROOF, cut=True),
+            RepairStatus.UNDECIDED,
+            snapshot(
+                [
+                    "undecided: 500 failing tests pass with a change, but the time was up before all tests ran with it; 2 candidates tried; 12.3 s",
+                    "not applied; give more time (--budget), so that the whole suite can run with it:",
+                ]
+            ),
+        ),
+        (
+            replace(PROOF, confidence=Confidence.DISPUTED, plausible=4, share=0.3),
+            RepairStatus.UNDECIDED,
+            snapshot(
+                [
+                    "undecided: 500 failing tests pass with a change, and with others that behave differently (4 in all); 2 candidates tried; 12.3 s",
+                    "not applied; add a test of what is meant and run again, or apply it yourself:",
+                ]
+            ),
+        ),
+        (
+            replace(PROOF, confidence=Confidence.UNCOMPARED, plausible=4),
+            RepairStatus.UNDECIDED,
+            snapshot(
+                [
+                    "undecided: 500 failing tests pass with a change, and with others that could not be compared (4 in all); 2 candidates tried; 12.3 s",
+                    "not applied; add a test of what is meant and run again, or apply it yourself:",
+                ]
+            ),
+        ),
+    ],
+    ids=["unusual", "cut", "disputed", "uncompared"],
+)
+def test_what_is_not_settled(proof: Proof, status: RepairStatus, shown: list[str]) -> None:
+    """A change that a person has to decide on is called undecided, with the reason, and never applied."""
+    of = result(status, replace(WON, proof=proof))
+    assert not of.settled
+    assert printed(of, applied=True)[:2] == shown
+
+
+def test_a_model_counts_in_steps() -> None:
+    """Steps of a model are no candidates."""
+    model = replace(LOST, strategy="model:minimal", candidates=7)
+    assert verdict(result(RepairStatus.NOT_FIXED, LOST, model), 3.0) == snapshot(
+        "not fixed: 500 failing tests, and no change is proven; 40 candidates tried, 7 steps of the model; 3.0 s"
+    )
+    assert verdict(replace(result(RepairStatus.NOT_FIXED, LOST), others=3), 3.0) == snapshot(
+        "not fixed: 500 failing tests (3 more fail otherwise), and no change is proven; 40 candidates tried; 3.0 s"
+    )
+    assert verdict(result(RepairStatus.NOT_FIXED, model), 3.0) == snapshot(
+        "not fixed: 500 failing tests, and no change is proven; 7 steps of the model; 3.0 s"
+    )
+
+
+def test_a_file_that_cannot_be_imported() -> None:
+    """It is called a test file, not a test."""
+    failure = replace(FAILURE, failing_tests=("tests/test_a.py",))
+    assert verdict(result(RepairStatus.NOT_FIXED, LOST, failure=failure), 3.0) == snapshot(
+        "not fixed: 1 failing test file, and no change is proven; 40 candidates tried; 3.0 s"
+    )
