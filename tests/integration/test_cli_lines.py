@@ -482,7 +482,6 @@ def test_review_of_uncommitted_work(home: Path, tmp_path: Path) -> None:
             "reviewing the work tree against main",
             "reading 2 changed files: shop/new.py, shop/till.py",
             "tests run on Apprentice's own Python #, because nothing has to be installed; environment from: what the project declares for its tests",
-            "running the tests that reach the change: tests/test_till.py",
             "running all tests",
             "trying 2 suggested changes, each by the tests that reach it",
         ]
@@ -527,7 +526,6 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
             "reviewing the work tree against main",
             "reading 1 changed file: shop/till.py",
             "tests run on Apprentice's own Python #, because nothing has to be installed; environment from: what the project declares for its tests",
-            "running the tests that reach the change: tests/test_till.py",
             "running all tests",
             "2 tests fail with the change; running the same without it",
             "tests run on Apprentice's own Python #, because nothing has to be installed; environment from: what the project declares for its tests",
