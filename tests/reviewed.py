@@ -68,7 +68,7 @@ def suggestion(start: int, end: int, text: str) -> Suggestion:
 
 
 def culprit(after: str, path: str = "a.py") -> Culprit:
-    return Culprit(patch=unified(path, HEAD, after), proof=PROOF)
+    return Culprit(patch=unified(path, HEAD, after), proof=PROOF, lines={})
 
 
 def repaired(after: str, proof: Proof = PROOF) -> Attempt:
