@@ -183,7 +183,16 @@ def _tox(files: TreeFiles, here: str, wanted: str) -> Commands:
         yield ["pip", "install", *words]
     yield ["cd", (lines("changedir", "change_dir") or ["."])[0]]
     for line in (*lines("commands_pre"), *lines("commands")):
-        yield from shell_words(line.lstrip("- "))
+        yield from shell_words(_here_for_installed(files, here, line.lstrip("- ")))
+
+
+def _here_for_installed(files: TreeFiles, here: str, line: str) -> str:
+    """The package of the checkout in the place of its installed copy, where it lies at the root: it is installed as it is edited."""
+
+    def found(match: re.Match[str]) -> str:
+        return match[1] if files.names(posixpath.join(here, match[1])) else match[0]
+
+    return re.sub(r"\{(?:envsitepackagesdir|env_site_packages_dir)\}/([\w.-]+)", found, line)
 
 
 def _tox_line(line: str, sections: Mapping[str, Mapping[str, str]], factors: set[str]) -> str:

@@ -141,6 +141,10 @@ commands = pytest \\
             },
         ),
         (
+            {"tox.ini": "[testenv]\ncommands = pytest --doctest-modules {envsitepackagesdir}/shop\n", "shop/__init__.py": "", "tests/test_a.py": ""},
+            {"test_command": ("python", "-m", "pytest", "--doctest-modules", "shop")},
+        ),
+        (
             {"tox.ini": "[testenv]\nchangedir = .tox\ncommands = pytest {env_site_packages_dir}/shop {tox_root}/tests\n", "tests/test_a.py": ""},
             {"test_command": ("python", "-m", "pytest", "tests"), "directory": "."},
         ),
@@ -161,7 +165,7 @@ commands = pytest \\
             {"requirements": ("mock", "pytest"), "test_command": ("python", "-m", "pytest", "unit"), "source": "CI: .travis.yml"},
         ),
     ],
-    ids=["tox.ini", "tox in a directory of its own", "tox in TOML", "nox", "hatch by make", "a script by Travis"],
+    ids=["tox.ini", "tox and the installed copy", "tox in a directory of its own", "tox in TOML", "nox", "hatch by make", "a script by Travis"],
 )  # fmt: skip
 def test_tools_are_followed(tmp_path: Path, files: Mapping[str, str], wanted: Mapping[str, object]) -> None:
     """What a tool would install and run, its substitutions made, without running it."""
