@@ -26,7 +26,7 @@ from workers.environments.provide import Commit
 from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
 from workers.flows.configured import file_at
-from workers.flows.review import choose, known_learnings, read_change, reviewer
+from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.home import scratch
 from workers.messages.configuration import left_out
 from workers.repair.episode import repair

@@ -48,7 +48,7 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
 def _outlook(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryOutlook:
     from memory.sharing import BadLearnings
     from workers.errors import BadInput
-    from workers.flows.review import known_lessons, learnings_of
+    from workers.flows.reviewed_change import known_lessons, learnings_of
     from workers.history.asked_rules import asked_rules
     from workers.history.learn import settled
     from workers.history.outlook import Deciding, outlook

@@ -224,7 +224,7 @@ def review_change(
         return _reviewed(change, reading, left_out, lambda: None, progress, configuration)
     head_sources, base_sources = python_sources(head_tree), python_sources(base_tree)
     deadline = time.monotonic() + TEST_SECONDS
-    tests = TestComparison(
+    comparison = TestComparison(
         sandbox=sandbox,
         head=head_project,
         base=lambda: project(base_tree) or replace(head_project, tree=base_tree),
@@ -232,16 +232,25 @@ def review_change(
         limits=limits or Limits(),
         deadline=deadline,
         progress=progress,
-    ).compare(reaching_tests(change, head_sources, base_sources))
+    )
     run, delta = _runner(sandbox, head_project, limits), reading.delta
     search = CulpritSearch(run, delta.base, delta.head.sources, head_project.test_command, deadline)
-    if tests.broken:
-        progress("looking for the part of the change that breaks them")
-    culprit = search.culprit(tests) if tests.broken else None
-    tests = culprit.placed(tests, touched_lines(change)) if culprit else tests
+    tests, culprit = _what_breaks(comparison, reaching_tests(change, head_sources, base_sources), search)
     prover = partial(_prover, run, head_project, ImportGraph(head_sources))
     reviewed = _reviewed(change, reading, left_out, prover, progress, configuration)
     return replace(reviewed, tests=tests, culprit=culprit, note=head_project.note)
+
+
+def _what_breaks(
+    comparison: TestComparison, reaching: Sequence[str], search: CulpritSearch
+) -> tuple[ComparedTests, Culprit | None]:
+    """What the tests of both sides say, those that reach the change first, and the part of it that breaks some."""
+    tests = comparison.compare(reaching)
+    if not tests.broken:
+        return tests, None
+    comparison.progress("looking for the part of the change that breaks them")
+    culprit = search.culprit(tests)
+    return culprit.placed(tests, comparison.touched) if culprit else tests, culprit
 
 
 def _reading(paths: Sequence[str], changed: int) -> str:
