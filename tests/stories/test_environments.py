@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory.store import Store, open_store
+from tests.integration.test_hostile_builds import PYPROJECT, WRITES_A_WHEEL
 from tests.package_index import PackageIndex, installed_as_wheel, package_index
 from tests.unit.workers.environments.test_provide import git
 from workers.environments.interpreters import interpreters
@@ -121,3 +122,23 @@ def test_a_suite_that_passed_on_the_day_of_its_commit(index: PackageIndex, tmp_p
         found = provider(tmp_path / "b", store, "kitchen", lines, Commit(tree)).environment(tree)
     assert (found.worth, found.installed["spice"], found.plan.before) == (1.0, "1.0", "2022-01-01")
     assert "environment: chose packages as of 2022-01-01, the day of the commit" in lines
+
+
+def test_the_first_plan_is_tried_with_what_its_build_adds(index: PackageIndex, tmp_path: Path) -> None:
+    """A suite that imports a module which the build writes passes at the first trial, so that no other plan is tried."""
+    tree = tmp_path / "kitchen"
+    (tree / "src").mkdir(parents=True)
+    backend = (
+        f"{WRITES_A_WHEEL}\ndef build_wheel(place, config_settings=None, metadata_directory=None):\n"
+        "    return a_wheel(place, name='kitchen', version='3', found='compiled')\n"
+    )
+    (tree / "pyproject.toml").write_text(f'{PYPROJECT}\n[project]\nname = "kitchen"\nversion = "3"\n')
+    (tree / "backend.py").write_text(backend)
+    (tree / "test_kitchen.py").write_text("import kitchen\n\ndef test_it():\n    assert kitchen.FOUND == 'compiled'\n")
+    lines: list[str] = []
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        found = provider(tmp_path / "a", store, "kitchen", lines).environment(tree)
+        assert found.worth == 1.0, lines
+        (outcome,) = PlanMemory(store, "kitchen").outcomes()
+    assert (outcome.plan.mends, outcome.passed) == ((), 1)
+    assert not (tree / "src" / "kitchen.py").exists()

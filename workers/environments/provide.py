@@ -119,8 +119,10 @@ class Provider:
         """
         discover(tree, python=None, test_command=test_command, copy_of=copy_of)
         found = self.environment(tree, changed)
-        for directory in found.generated:
-            _add_generated(Path(directory), tree)
+        for name, content in _generated(found, tree).items():
+            target = tree / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
         self.progress(f"tests run on {found.described()}; environment from: {found.plan.source}")
         for line in (*found.plan.mends, *found.plan.notes):
             self.progress(line)
@@ -236,7 +238,7 @@ class Provider:
     def _run(self, tree: Path, made: Environment) -> TestReport:
         seconds = min(TRIAL_SECONDS, self.limits.wall_seconds)
         limits = replace(self.limits, wall_seconds=seconds, output_kb=TRIAL_OUTPUT_KB)
-        return run_tests(self.sandbox, _project(tree, made), limits=limits).report
+        return run_tests(self.sandbox, _project(tree, made), overlay=_generated(made, tree), limits=limits).report
 
     def _known(self, plan: Plan, tree: Path) -> Environment | None:
         """What was made of a plan before, if nothing that decides it has changed since."""
@@ -314,12 +316,13 @@ def _project(tree: Path, found: Environment, test_command: str | None = None, co
         return given(test_command=None, directory=found.plan.directory)
 
 
-def _add_generated(directory: Path, tree: Path) -> None:
-    """Copy generated files into a tree, never over a file of the tree and never through a link in it."""
-    for file in (path for path in sorted(directory.rglob("*")) if path.is_file()):
-        target = tree / file.relative_to(directory)
-        above = [part for part in target.parents if part.is_relative_to(tree)]
-        if target.exists() or target.is_symlink() or any(part.is_symlink() for part in above):
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.read_bytes())
+def _generated(found: Environment, tree: Path) -> dict[str, bytes]:
+    """The files that its build adds to a tree, by their names in it: none of the tree's, and none through a link in it."""
+    added: dict[str, bytes] = {}
+    for directory in map(Path, found.generated):
+        for file in (path for path in sorted(directory.rglob("*")) if path.is_file()):
+            target = tree / (name := file.relative_to(directory).as_posix())
+            above = [part for part in target.parents if part.is_relative_to(tree)]
+            if not (target.exists() or target.is_symlink() or any(part.is_symlink() for part in above)):
+                added[name] = file.read_bytes()
+    return added
