@@ -215,12 +215,16 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """A replacement for whole lines `start_line`..`end_line`, with what was shown about it."""
+    """A replacement for whole lines `start_line`..`end_line`, with what was shown about it.
+
+    `safe` says whether the tool that made it applies it without being asked twice.
+    """
 
     start_line: int
     end_line: int
     replacement: str
     proof: Proof | None
+    safe: bool = True
 
 
 class RetryMode(StrEnum):

@@ -243,7 +243,9 @@ def _group_line(findings: Sequence[Finding]) -> str:
 
 def fixing_command(findings: Sequence[Finding]) -> str:
     """The command that fixes findings of one rule, empty where there is none."""
-    fixable = all(each.tool == "ruff" for each in findings) and any(each.suggestion for each in findings)
+    fixable = all(each.tool == "ruff" for each in findings) and any(
+        each.suggestion and each.suggestion.safe for each in findings
+    )
     return f"ruff check --select {findings[0].rule} --fix" if fixable else ""
 
 

@@ -36,7 +36,8 @@ _BOM = "\ufeff"
 def suggestion_for(fix: ToolFix, text: str, changed: frozenset[int]) -> Suggestion | None:
     """The fix as whole lines, unproven; None when it reaches beyond the changed lines or cannot be written in lines."""
     after = apply_edits(text, fix.edits)
-    return None if after is None else difference(text, after, changed)
+    found = None if after is None else difference(text, after, changed)
+    return found and replace(found, safe=fix.safe)
 
 
 def difference(text: str, after: str, lines: frozenset[int]) -> Suggestion | None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from memory.model import Severity
+from workers.messages.review import fixing_command
 from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
 from workers.review.findings import seen_in
 from workers.review.suggestions import (
@@ -45,6 +46,15 @@ def raw(rule: str = "F401", *, safe: bool = True, content: str = "", line: int =
 def draft(*, safe: bool = True) -> SuggestionDraft:
     (made,) = drafts(seen_in([raw(safe=safe)], SOURCES), SOURCES, CHANGED)
     return made
+
+
+def test_a_command_fixes_what_ruff_calls_safe() -> None:
+    """A command is named for findings of one rule where ruff applies a fix of theirs by itself."""
+    named = [
+        fixing_command([replace(made.seen.finding, suggestion=made.suggestion)])
+        for made in (draft(safe=True), draft(safe=False))
+    ]
+    assert named == ["ruff check --select F401 --fix", ""]
 
 
 def report(passed: tuple[str, ...], failed: tuple[str, ...] = (), *, complete: bool = True) -> TestReport:
