@@ -278,7 +278,7 @@ class Experience:
     """A failure, what was tried, its outcome, and what to remember. `tried` counts candidates by template and skill.
 
     `shape` is the proven edit without its names: what a skill is. `usual` is the mean of proof that the table gave the
-    strategy when it was tried, where it was asked.
+    strategy when it was tried, where it was asked. `contested` says that the tests did not decide on the edit.
     """
 
     id: str
@@ -296,6 +296,7 @@ class Experience:
     created_at: datetime
     tried: Mapping[str, int] = field(default_factory=dict)
     usual: float | None = None
+    contested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

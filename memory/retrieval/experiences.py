@@ -84,8 +84,9 @@ class Experiences:
 
         All views are fused by rank; proven, recent ones of the same repository, error type or family come first among the
         near, of equals the newest. The score is absolute nearness, so that an unrelated memory weighs little. An edit that
-        people rejected comes back without its shape, so that it is not made again. So does one that cites code of
-        `repository` which is gone, where `read` gives the text of a path there.
+        people rejected comes back without its shape, so that it is not made again. So does one that the tests did not
+        decide on, unless people accepted it, and one that cites code of `repository` which is gone, where `read` gives the
+        text of a path there.
         """
         found = self.search(f"{error_type} {signature}", _place(signature), among)
         ranked = self._ranked(found, error_type=error_type, family=family, repository=repository)
@@ -178,7 +179,9 @@ class Experiences:
         if experience.shape is None:
             return found
         gone = read is not None and cites and is_stale(experience, read(experience.path))
-        weight = 0.0 if gone or self._signal(experience) < 0.0 else self._verdict(experience, repository)
+        feedback = self._signal(experience)
+        unwanted = feedback < 0.0 or (experience.contested and feedback == 0.0)
+        weight = 0.0 if gone or unwanted else self._verdict(experience, repository)
         if weight == 0.0:
             return replace(found, experience=replace(experience, shape=None))
         return replace(found, score=found.score * weight)

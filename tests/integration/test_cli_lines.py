@@ -281,6 +281,8 @@ def test_what_is_undecided(home: Path, tmp_path: Path) -> None:
     patch = run(tmp_path / "other", project, "fix", ".", "--budget", "30", "--patch", "--quiet")
     assert (patch.code, patch.out) == (3, "")
     assert patch.err.startswith("undecided: ")
+    again = run(home, project, "fix", ".", "--budget", "30", "--quiet")
+    assert (again.code, again.out.partition(":")[0]) == (3, "undecided"), "what the tests left open is not made again"
 
 
 DISPUTED = (

@@ -176,6 +176,7 @@ def experience_of(task: Task, failure: Failure, decision: Decision, result: Atte
         created_at=decision.created_at,
         tried=result.tried,
         usual=usual(decision),
+        contested=result.proof is not None and result.proof.contested,
     )
 
 
