@@ -84,7 +84,7 @@ def backtest(
     as_json: AsJson = False,
 ) -> None:
     """Replay the later part of a repository's history, and conclude whether learning helps here."""
-    from bot.cli import history_output, tables
+    from bot.cli import backtest_output, tables
     from memory.history.backtest import HistoryTooShort
     from memory.history.backtest import backtest as replayed
     from workers.history.asked_rules import asked_rules
@@ -102,16 +102,13 @@ def backtest(
     try:
         result = replayed(findings, share=share)
     except HistoryTooShort as little:
-        refuse(
-            f"{name}: cannot tell: {little}; read more with --most, or wait{'' if all_rules else ', or try --all-rules'}",
-            little,
-        )
+        refuse(backtest_output.too_short(name, little, all_rules=all_rules), little)
     if png is not None:
         _draw(result, name, png)
     if as_json:
         print_json({"repository": name, "all_rules": all_rules, **result.to_json()})
         return
-    print_page(history_output.backtest_page(name, result, all_rules=all_rules))
+    print_page(backtest_output.backtest_page(name, result, all_rules=all_rules))
     if verbose:
         out.print()
         print_tables(tables.backtest(result, name), out)

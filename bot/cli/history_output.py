@@ -1,40 +1,50 @@
-"""What `learn` and `backtest` print: JSON, which is a contract that scripts rely on, and a page of at most 30 lines."""
+"""What `learn` prints: JSON, which is a contract that scripts rely on, and a page of at most 30 lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from textwrap import wrap
 
 from bot.cli.terminal import visible
-from memory.history.backtest import BUDGET, BY_SEVERITY, DEFAULTS, LOT, ORACLE, OURS, UNTAUGHT, Backtest
-from memory.history.conclusion import ComparedRanking, Conclusion, Verdict
-from memory.history.lessons import ENOUGH
+from memory.history.lessons import ENOUGH, MOST_LIFT
 from memory.intervals import wilson
 from memory.model import Action, Severity
-from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE
+from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, PRIOR, lifted
 from workers.history.learn import LearnedHistory
 from workers.history.outlook import HistoryOutlook, HotFile, RuleOutlook, usual
 from workers.messages.markdown import counted
+from workers.review.detectors.detector import Category
+from workers.review.detectors.rules import twin
 from workers.review.plan import COMMENTS_A_RULE
 
 Json = dict[str, object]
 
 MOST_LINES, WIDTH = 30, 80
-NAMED, FILES, NOT_ASKED = 4, 4, 20
+NAMED, FILES = 3, 4
 """Rules, and files, that a line names at most."""
 
 DOES = {
     Action.INLINE_SUGGESTION: "posted inline",
     Action.INLINE: "posted inline",
-    Action.SUMMARY: "listed in the summary",
+    Action.SUMMARY: "listed",
     Action.HOLD: "hidden",
 }
 GROUPS = (
-    (Action.INLINE, "Posted inline, a comment on the line", 3),
-    (Action.SUMMARY, "Only listed in the summary", 1),
-    (Action.HOLD, "Hidden", 1),
+    (Action.INLINE, "Posted inline (a comment on the line)", 2),
+    (Action.SUMMARY, "Listed (in the summary, no comment)", 1),
+    (Action.HOLD, "Hidden (shown nowhere; never security, correctness or critical)", 1),
 )
 """What happens to findings, in words, and the lines that the codes of a group may fill."""
+
+COMMON = (Severity.INFO, Severity.MINOR, Severity.MAJOR)
+"""The severities that a page explains: hardly any rule is critical."""
+
+KINDS = (
+    "Files: test = in test/, tests/, testing/, or test_*.py; docs = in doc*/, example*/; build = setup.py, noxfile.py, "
+    "tasks.py; code = the rest."
+)
+"""What `PathClass` means."""
 
 
 # ── learn ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,30 +114,42 @@ def verdict(name: str, found: HistoryOutlook) -> str:
 
 def learned_page(name: str, path: str, read: LearnedHistory, found: HistoryOutlook, control_share: float) -> list[str]:
     """`apprentice learn`: at most 30 lines."""
-    head = [*_wrapped(verdict(_title(name), found)), *_wrapped(_evidence(read, found))]
-    habits = [
-        *_listed("Fixed here", [_counted_rule(each) for each in _fixed(found.rules)]),
-        *_listed("Left here", [_counted_rule(each) for each in _left(found.rules)]),
-        *_listed("Hot files", [_counted_file(each) for each in found.files[:FILES] if each.fixed]),
-    ]
-    foot = [*_notes(found, control_share), *_wrapped(_next(path, found))]
-    room = MOST_LINES - len(head) - len(habits) - len(foot)
-    return [*head, *habits, *_decisions(found.rules, room), *foot]
+    head = [*wrapped(verdict(title(name), found)), *wrapped(_evidence(read, found)), *_habits(found)]
+    foot = [*_notes(found, control_share), *wrapped(_next(path, found))]
+    return [*head, *_decisions(found.rules, MOST_LINES - len(head) - len(foot)), *foot]
 
 
 def _evidence(read: LearnedHistory, found: HistoryOutlook) -> str:
     low, high = found.share
     fixed = (
-        f"Of {found.seen:,} with a clear end, developers fixed {found.fixed:,} on their own "
-        f"({_points(found.fixed / found.seen)} %; {_points(low)} to {_points(high)} %)."
+        f"Of these, {found.seen:,} have a clear end: developers fixed {found.fixed:,} on their own "
+        f"({points(found.fixed / found.seen)} %; {points(low)} to {points(high)} %)."
         if found.seen
-        else "None of them has a clear end."
+        else "None of these has a clear end."
     )
     return (
         f"Read now: {counted(read.changes, 'change')}{' since the last time' if read.resumed else ''}. Known: "
-        f"{found.findings:,} findings of {counted(found.changes, 'change')}; reviews here would now report "
+        f"{found.findings:,} findings of {counted(found.changes, 'change')}; a review would now report "
         f"{found.reported:,} of them. {fixed}"
     )
+
+
+def _habits(found: HistoryOutlook) -> list[str]:
+    files = [_counted_file(each) for each in found.files[:FILES] if each.fixed]
+    return [*_fixed_and_left(found.rules), *_fitting("Files with most fixes: ", files, 1, rest="")]
+
+
+def _fixed_and_left(rules: Sequence[RuleOutlook]) -> list[str]:
+    """As many rules as fit into a line."""
+    fixed, left = ([_counted_rule(each) for each in some] for some in (_fixed(rules), _left(rules)))
+    for most, least in ((3, 2), (2, 2), (2, 1), (1, 1)):
+        parts = (
+            f"Fixed most: {', '.join(fixed[:most])}." if fixed else "",
+            f"Left most: {', '.join(left[:least])}." if left else "",
+        )
+        if 0 < len(line := " ".join(filter(None, parts))) <= WIDTH:
+            return [line]
+    return []
 
 
 def _fixed(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
@@ -144,68 +166,74 @@ def _left(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
 
 
 def _counted_rule(each: RuleOutlook) -> str:
-    return f"{each.rule} {_named(each, 26)} {each.fixed} of {each.seen}"
+    return f"{_coded(each)} {each.fixed} of {each.seen}"
 
 
 def _counted_file(each: HotFile) -> str:
-    return f"{_shown(each.path, 26)} {each.fixed} of {each.seen}"
+    return f"{shown(each.path, 40)} {each.fixed} of {each.seen}"
 
 
-def _places(each: RuleOutlook) -> str:
-    return f" ({', '.join(each.places)})" if each.places else ""
-
-
-def _named(each: RuleOutlook, most: int) -> str:
-    """The rule in words, shortened, with the kinds of files in full."""
-    places = _places(each)
-    return f"{_shortened(each.name, most - len(places))}{places}"
+def _coded(each: RuleOutlook) -> str:
+    """The code of a rule, with the kinds of files that this is about."""
+    return f"{each.rule} ({', '.join(each.places)})" if each.places else each.rule
 
 
 def _decisions(rules: Sequence[RuleOutlook], room: int) -> list[str]:
     """A table of what the next review does, in so many lines at most."""
     if not rules:
         return ["No rule that reviews here ask for was broken in this history."]
-    members = {action: [each for each in rules if each.forecast.action is action] for action, _, _ in GROUPS}
-    groups = [(title, lines, members[action]) for action, title, lines in GROUPS if members[action]]
-    shown = [0 for _ in groups]
-    table = _table(groups, shown)
-    while True:
-        for at, (_, _, some) in sorted(enumerate(groups), key=lambda pair: shown[pair[0]]):
-            more = [count + (number == at) for number, count in enumerate(shown)]
-            if shown[at] < len(some) and len(larger := _table(groups, more)) <= room:
-                shown, table = more, larger
-                break
-        else:
-            return table[:room]
+    rows, table = 0, _table(rules, 0)
+    while rows < len(rules) and len(larger := _table(rules, rows + 1)) <= room:
+        rows, table = rows + 1, larger
+    return table[:room]
 
 
-def _table(groups: Sequence[tuple[str, int, Sequence[RuleOutlook]]], shown: Sequence[int]) -> list[str]:
-    """The groups with so many rows each, and the codes of their other rules."""
+def _table(rules: Sequence[RuleOutlook], rows: int) -> list[str]:
+    """The groups with so many rows in all, dealt in turn, and the codes of their other rules."""
+    members = [[each for each in rules if each.forecast.action is action] for action, _, _ in GROUPS]
+    dealt = [0 for _ in members]
+    for _ in range(rows):
+        dealt[min((at for at, some in enumerate(members) if dealt[at] < len(some)), key=lambda at: dealt[at])] += 1
     lines = [f"{'The next review':<43}{'fixed here':<13}{'expected':<14}how often"]
-    for (title, most, some), rows in zip(groups, shown, strict=True):
-        lines.append(f"{title}: {counted(len(some), 'rule')}")
-        lines += [_row(each) for each in some[:rows]]
-        lines += _codes(some[rows:], most, "  and " if rows else "  ")
+    for (_, said, most), some, count in zip(GROUPS, members, dealt, strict=True):
+        lines.append(f"{said}: {counted(len(some), 'rule') if some else 'no rule'}")
+        lines += [_row(each) for each in some[:count]]
+        lines += _fitting("  and " if count else "  ", _families(some[count:], some, rules), most)
     return lines
 
 
-def _codes(rules: Sequence[RuleOutlook], most: int, start: str) -> list[str]:
-    """The codes of rules in so many lines at most; what does not fit is counted."""
-    codes = [f"{each.rule}{_places(each)}" for each in rules]
-    for kept in range(len(codes), -1, -1):
-        more = f"{len(codes) - kept} more (--json)"
-        text = start + ", ".join([*codes[:kept], *((more,) if kept < len(codes) else ())])
-        if len(lines := wrap(text, WIDTH, subsequent_indent="  ", drop_whitespace=True)) <= most:
-            return [f"  {line.lstrip()}" for line in lines] if codes else []
-    return []
+def _families(rest: Sequence[RuleOutlook], group: Sequence[RuleOutlook], rules: Sequence[RuleOutlook]) -> list[str]:
+    """The codes of rules; where all of a family are in one group, the family is named instead."""
+    elsewhere = {family_of(each.rule) for each in rules if each not in group}
+    of_family = Counter(family_of(each.rule) for each in rest)
+    whole = {family for family, count in of_family.items() if count > 1 and family not in elsewhere}
+    in_rows = {family_of(each.rule) for each in group if each not in rest}
+    named = (
+        f"all {'other ' if family in in_rows else ''}{family}"
+        if (family := family_of(each.rule)) in whole
+        else _coded(each)
+        for each in rest
+    )
+    return list(dict.fromkeys(named))
+
+
+def family_of(rule: str) -> str:
+    """The letters of a rule's code."""
+    return rule.rstrip("0123456789")
 
 
 def _row(each: RuleOutlook) -> str:
     forecast = each.forecast
+    places = _coded(each).removeprefix(each.rule)
+    named = f"{shortened(each.name, 32 - len(places))}{places}"
     return (
-        f"  {each.rule:<8}{_named(each, 32):<32} {f'{each.fixed} of {each.seen}':<13}"
-        f"{_percent(forecast.prior):>3} → {_percent(forecast.expected):>2} %     {_often(max(forecast.chances.values()))}"
+        f"  {each.rule:<8}{named:<32} {f'{each.fixed} of {each.seen}':<13}"
+        f"{_moved(each):<15}{_often(max(forecast.chances.values()))}"
     )
+
+
+def _moved(each: RuleOutlook) -> str:
+    return f"{_percent(each.forecast.prior):>3} → {_percent(each.forecast.expected):>2} %"
 
 
 def _often(chance: float) -> str:
@@ -213,36 +241,75 @@ def _often(chance: float) -> str:
 
 
 def _notes(found: HistoryOutlook, control_share: float) -> list[str]:
-    """What the table does not show, and why it is so."""
-    lines = []
-    with_fix = [
-        each.rule
-        for each in found.rules
-        if each.forecast.with_fix is not None
-        and each.forecast.action is not Action.INLINE
-        and usual(each.forecast.with_fix) is Action.INLINE_SUGGESTION
+    """What is left out, what the columns mean, and what decides."""
+    return [
+        *_not_reported(found),
+        *_with_fix(found.rules),
+        *_often_fixed(found.rules),
+        *wrapped(
+            "Expected: the chance that you find a comment useful. It starts by severity; the history moves it as such "
+            f"findings are fixed more or less than others here: {_starts()}."
+        ),
+        *wrapped(
+            f"How often: a value is drawn near the expected one: from {_bars()} on posted, under {_percent(HOLD_BELOW)} % "
+            f"hidden, else listed. At most {COMMENTS_A_RULE} comments a rule. In {_percent(control_share)} % of reviews the "
+            "start alone counts."
+        ),
+        *(wrapped(KINDS) if any(each.places for each in found.rules) else ()),
+        *wrapped(f"Rules without a past: {_new_rules(found)}.{_feedback(found)}"),
     ]
-    if with_fix:
-        text = f"Posted inline too, when the tool's fix passes the tests: {', '.join(dict.fromkeys(with_fix))}"
-        lines.append(_shortened(text, WIDTH))
-    lines += _wrapped(
-        "Why: expected = chance of being of use, by severity → with history and feedback; inline from "
-        f"{_percent(INLINE_ABOVE[Severity.MAJOR])} % (major), {_percent(INLINE_ABOVE[Severity.MINOR])} % (minor), "
-        f"{_percent(INLINE_ABOVE[Severity.INFO])} % (info) on; hidden under {_percent(HOLD_BELOW)} %."
-    )
-    lines.append(_shortened(f"Not reported: security in tests{_not_asked(found)}", WIDTH))
-    lines += _wrapped(f"Never hidden: security, correctness, critical. Rules without a past: {_new_rules(found)}.")
-    lines += _wrapped(
-        "Averages: a finding counts less where its file has more of its rule. Each decision is drawn. "
-        f"{COMMENTS_A_RULE} comments a rule; {_percent(control_share)} % of reviews ignore all this."
-    )
-    if feedback := _feedback(found):
-        lines += _wrapped(feedback)
-    return lines
 
 
-def _not_asked(found: HistoryOutlook) -> str:
-    return f"; rules not asked for: {', '.join(found.not_asked[:NOT_ASKED])}" if found.not_asked else ""
+def _not_reported(found: HistoryOutlook) -> list[str]:
+    """What is dropped before anything is decided; whole families where a review reports none of their rules."""
+    reported = {family_of(each.rule) for each in found.rules} | {
+        family_of(twin(each.rule)) for each in found.rules if each.category == Category.SECURITY
+    }
+    families = [family_of(rule) for rule in found.not_asked]
+    whole = list(dict.fromkeys(family for family in families if family not in reported))
+    single = [rule for rule, family in zip(found.not_asked, families, strict=True) if family in reported]
+    start = "Not reported (left out before): security in tests"
+    if not found.not_asked:
+        return [f"{start}."]
+    return _fitting(f"{start}; rules not asked for: {'all ' if whole else ''}", [*whole, *single], 2)
+
+
+def _with_fix(rules: Sequence[RuleOutlook]) -> list[str]:
+    """What a tested fix changes for rules that are not posted without one."""
+    quiet = [each for each in rules if each.forecast.action is not Action.INLINE]
+    kept = [
+        each.rule
+        for each in quiet
+        if each.forecast.with_fix is not None and usual(each.forecast.with_fix) is not Action.INLINE_SUGGESTION
+    ]
+    if not any(each.forecast.with_fix is not None for each in quiet):
+        return []
+    start = "Listed findings go inline if the tool's fix passes the tests"
+    return _fitting(f"{start}, but for ", list(dict.fromkeys(kept)), 1) if kept else [f"{start}."]
+
+
+def _often_fixed(rules: Sequence[RuleOutlook]) -> list[str]:
+    """Rules that are surely fixed in most cases, so that a reader expects a comment, and not posted."""
+    often = [
+        f"{_counted_rule(each)} ({each.severity} {_moved(each).strip()})"
+        for each in _fixed([each for each in rules if each.forecast.action is not Action.INLINE])
+        if wilson(each.fixed, each.seen)[0] > 0.5
+    ]
+    return _fitting("Often fixed, but few, old or many at once: ", often, 1, rest="")
+
+
+def _starts() -> str:
+    """Where severities start, and how far the history may move them."""
+    return ", ".join(
+        f"{severity} {_percent(PRIOR[severity])} % ({_percent(lifted(PRIOR[severity], -MOST_LIFT))} to "
+        f"{_percent(lifted(PRIOR[severity], MOST_LIFT))})"
+        for severity in COMMON
+    )
+
+
+def _bars() -> str:
+    """From which value severities are posted inline."""
+    return ", ".join(f"{_percent(INLINE_ABOVE[severity])} % ({severity})" for severity in COMMON)
 
 
 def _new_rules(found: HistoryOutlook) -> str:
@@ -256,10 +323,14 @@ def _feedback(found: HistoryOutlook) -> str:
     """What verdicts of maintainers change, by example."""
     down, up = found.rejections, found.acceptances
     parts = [
-        *((f"{down.verdicts} × reject lists {down.rule}",) if down else ()),
-        *((f"{up.verdicts} × accept posts {up.rule}",) if up else ()),
+        *(
+            (f"{counted(down.verdicts, 'rejection')} {'lists' if down.verdicts == 1 else 'list'} {down.rule}",)
+            if down
+            else ()
+        ),
+        *((f"{counted(up.verdicts, 'acceptance')} {'posts' if up.verdicts == 1 else 'post'} {up.rule}",) if up else ()),
     ]
-    return f"Feedback outweighs history: {', '.join(parts)}." if parts else ""
+    return f" Feedback counts more: {', '.join(parts)}." if parts else ""
 
 
 def _next(path: str, found: HistoryOutlook) -> str:
@@ -267,122 +338,47 @@ def _next(path: str, found: HistoryOutlook) -> str:
         return "Next: unset APPRENTICE_LEARN_CHANGES to use the history."
     if not found.enough:
         return "Next: read more changes with --most, or run this again when there are more."
-    return f"Next: apprentice backtest {_shown(path, 40)}, to see whether it helps."
-
-
-# ── backtest ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-CHOSEN = {
-    OURS: "learned from the history",
-    UNTAUGHT: "learned, begun without a history",
-    LOT: "drawn by lot",
-    BY_SEVERITY: "the most severe first",
-    DEFAULTS: "rules of the tools' defaults first",
-    "three dismissals": "rules not dismissed three times yet first",
-    "Wilson bound": "rules that were fixed most often first",
-    ORACLE: "the best possible: it knows the outcomes",
-}
-"""How each ranking chooses, in words; the other severities choose alike."""
-
-
-def backtest_page(name: str, found: Backtest, *, all_rules: bool) -> list[str]:
-    """`apprentice backtest`: the conclusion, why, and a table of at most 15 lines."""
-    conclusion = found.conclusion
-    lot = conclusion.of(conclusion.lot)
-    pool = "all rules of ruff and bandit" if all_rules else "the rules that reviews here ask for"
-    return [
-        *_wrapped(f"{_title(name)}: {conclusion.verdict}."),
-        *_wrapped(_because(conclusion)),
-        *_wrapped(_advice(conclusion)),
-        "",
-        *_wrapped(
-            f"Replayed: the last {found.changes:,} changes with findings of {pool}. Each way of choosing posts "
-            f"{conclusion.comments_a_change:.1f} comments a change ({BUDGET} at most). Posting all {found.findings:,} findings "
-            f"would be {found.findings / found.changes:.1f} a change; developers fixed {_points(found.base)} % of them on their own."
-        ),
-        "",
-        f"{'Comments chosen by':<46}{'developers fixed':<25}times lot",
-        *(_compared(each, lot) for each in conclusion.compared if each.name in CHOSEN),
-        "",
-        *_wrapped(
-            "Fixed: on their own, within 100 changes, without any comment of ours; the rest was left, or silenced. "
-            "Brackets: 95 % intervals over changes. No way of choosing but the best possible knows an outcome beforehand."
-        ),
-        "All figures: --verbose, --json. One rule alone: --rule UP.",
-    ][:MOST_LINES]
-
-
-def _because(conclusion: Conclusion) -> str:
-    """The two comparisons that decide, with shares and intervals."""
-    ours, lot, strongest = (conclusion.of(name) for name in (OURS, conclusion.lot, conclusion.strongest))
-    named = dict.fromkeys((lot, strongest, conclusion.of(conclusion.against)))
-    parts = [f"{_points(each.share.estimate)} % if chosen by “{CHOSEN[each.name]}” ({_ahead(each)})" for each in named]
-    return f"Developers fixed {_points(ours.share.estimate)} % of what it chose to comment on; {'; '.join(parts)}."
-
-
-def _ahead(each: ComparedRanking) -> str:
-    """By how many points learning is ahead, or behind."""
-    low, high = each.ahead.low, each.ahead.high
-    if low > 0.0:
-        return f"ahead by {_points(low)} to {_points(high)} points"
-    if high < 0.0:
-        return f"behind by {_points(-high)} to {_points(-low)} points"
-    return f"no clear difference: {100 * low:+.1f} to {100 * high:+.1f} points"
-
-
-def _advice(conclusion: Conclusion) -> str:
-    if conclusion.verdict is Verdict.HELPS:
-        return "Leave it on: nothing to do."
-    if conclusion.verdict is Verdict.OFF:
-        return (
-            "To switch it off set APPRENTICE_LEARN_CHANGES=0 for workers and commands: reviews then decide by severity, "
-            "tested fixes and feedback. Without the setting the history counts again."
-        )
-    if conclusion.more_changes is None:
-        return (
-            "Leave it as it is. The differences are too small, or point both ways, to say when more changes decide it."
-        )
-    return f"Leave it as it is. If the differences stay, about {conclusion.more_changes:,} more changes with findings decide it."
-
-
-def _compared(each: ComparedRanking, lot: ComparedRanking) -> str:
-    share = each.share
-    acted = f"{_points(share.estimate)} % ({_points(share.low)} to {_points(share.high)} %)"
-    times = f"{share.estimate / lot.share.estimate:.1f}" if lot.share.estimate else ""
-    return f"  {CHOSEN[each.name]:<44}{acted:<25}{times:>4}"
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:.1f}"
+    return f"Next: apprentice backtest {shown(path, 40)}, to see whether it helps."
 
 
 # ── Text ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def points(share: float) -> str:
+    """A share in percent, with a decimal."""
+    return f"{100 * share:.1f}"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def _title(name: str) -> str:
+def title(name: str) -> str:
     """A repository's name for people."""
-    return _shown(name.removeprefix("local:"), WIDTH // 2)
+    return shown(name.removeprefix("local:"), WIDTH // 2)
 
 
-def _shown(text: str, most: int) -> str:
+def shown(text: str, most: int) -> str:
     """Text from elsewhere in one line; of a long one the end, which tells files apart."""
     line = visible(text.replace("\\", "\\\\")).replace("\n", "\\n").replace("\t", "\\t")
     return line if len(line) <= most else f"…{line[1 - most :]}"
 
 
-def _shortened(text: str, most: int) -> str:
+def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 2].rpartition(' ')[0]} …"
 
 
-def _wrapped(text: str) -> list[str]:
-    return wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+def wrapped(text: str) -> list[str]:
+    """Text in lines of a page; a number stays beside its percent sign."""
+    lines = wrap(text.replace(" %", "\u00a0%"), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return [line.replace("\u00a0%", " %") for line in lines]
 
 
-def _listed(title: str, items: Iterable[str]) -> list[str]:
-    """A title with what fits into its line."""
-    text = "; ".join(items)
-    return [_shortened(f"{title + ':':<12}{text}", WIDTH)] if text else []
+def _fitting(start: str, items: Sequence[str], most: int, rest: str = " more (--json)") -> list[str]:
+    """As many items as fit into so many lines, none of them cut; what does not fit is counted, unless `rest` is empty."""
+    for kept in range(len(items), 0 if not rest else -1, -1):
+        left = [f"{len(items) - kept}{rest}"] if rest and kept < len(items) else []
+        lines = wrap(start + ", ".join([*items[:kept], *left]), WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        if len(lines) <= most and items:
+            return lines
+    return []

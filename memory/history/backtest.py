@@ -35,7 +35,13 @@ _RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 
 
 class HistoryTooShort(ValueError):
-    """The history is too short for a backtest; the text gives its size."""
+    """The replayed changes hold too few findings that developers addressed."""
+
+    def __init__(self, addressed: int, changes: int) -> None:
+        super().__init__(
+            f"{addressed} findings of {changes} changes were addressed; {LEAST_ADDRESSED} of {LEAST_CHANGES} are needed"
+        )
+        self.addressed, self.changes = addressed, changes
 
 
 # ── Rankings ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -234,9 +240,7 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     addressed = int(replayed.addressed.sum())
     changes = replayed.changes
     if addressed < LEAST_ADDRESSED or changes < LEAST_CHANGES:
-        raise HistoryTooShort(
-            f"{addressed} findings of {changes} changes were addressed; at least {LEAST_ADDRESSED} of {LEAST_CHANGES} are needed"
-        )
+        raise HistoryTooShort(addressed, changes)
     rankings = {name: replayed.ranking(name) for name in (*RANKINGS, UNTAUGHT)}
     ours = rankings[OURS]
     kept = ours.keeping(RECALL)(once(changes))

@@ -257,7 +257,12 @@ def lessons(findings: Sequence[PastFinding], is_reported: Callable[[PastFinding]
         sums=history.levels.sums,
     )
     latest = sorted(filter(is_reported, informative), key=lambda each: each.position)[-MOST_USUAL:]
-    return replace(found, usual=fmean(map(found.odds, latest)) if latest else 0.0)
+    if not latest:
+        return found
+    weights = [
+        each.burst**-0.5 for each in latest
+    ]  # as in `Levels`: a change that brings hundreds is not what is usual
+    return replace(found, usual=fmean(map(found.odds, latest), weights))
 
 
 def events(known: Sequence[PastFinding]) -> Iterator[tuple[int, PastFinding, bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import pytest
 
@@ -56,6 +57,15 @@ def test_habits_lift_and_lower() -> None:
     assert -MOST_LIFT <= left.lift < 0.0 < fixed.lift <= MOST_LIFT
     assert fixed.addressed == pytest.approx(fixed.of)
     assert left.addressed == 0.0 < left.of
+
+
+def test_one_change_is_not_what_is_usual() -> None:
+    """One change that brings hundreds of a rule hardly moves what is usual, so that other rules do not look better by it."""
+    crowd = [past(60, rule="UP025", line=line, burst=300) for line in range(300)]
+    found = lessons([*HABITS, *crowd], lambda _: True)
+    assert found is not None
+    habits = fmean(found.odds(Sight(rule)) for rule in ("F401", "B904", "S110"))
+    assert found.usual == pytest.approx(habits, abs=1.0)
 
 
 def test_what_stands_all_over_a_file_is_tolerated() -> None:
