@@ -54,7 +54,7 @@ def backtest_page(name: str, found: Backtest, *, all_rules: bool) -> list[str]:
         "",
         *wrapped(
             "Fixed: on their own, within 100 changes, without any comment of ours; the rest was left, or silenced. "
-            "Brackets: 95 % intervals. Only the best possible knows an outcome beforehand."
+            "Brackets: 95 % intervals."
         ),
         "All figures: --verbose, --json. One rule or family alone: --rule UP.",
     ][:MOST_LINES]
@@ -91,7 +91,7 @@ def _advice(conclusion: Conclusion) -> str:
     if conclusion.verdict is Verdict.OFF:
         return (
             "To switch learning off set APPRENTICE_LEARN_CHANGES=0 for workers and commands: reviews then decide by severity, "
-            "tested fixes and feedback. Without the setting the history counts again."
+            "tested fixes and feedback."
         )
     keep = "Keep learning on: what reviews would do without it is not shown to be better."
     if conclusion.more_changes is None:
