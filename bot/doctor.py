@@ -140,11 +140,11 @@ def _interpreters() -> MachineCheck:
 def _index() -> MachineCheck:
     """Whether uv is installed, and an index answers."""
     given = uv_command.indexes()
-    with TemporaryDirectory() as name:
-        (Path(name) / "pytest.txt").write_text("pytest\n", encoding="utf-8")
+    with TemporaryDirectory() as project, TemporaryDirectory() as cache:  # uv refuses a project inside its cache
+        (Path(project) / "pytest.txt").write_text("pytest\n", encoding="utf-8")
         command = ("pip", "compile", "--no-deps", "--only-binary=:all:", "pytest.txt")
         try:
-            uv_command.run_uv(*command, at=Path(name), cache_directory=Path(name), given=given)
+            uv_command.run_uv(*command, at=Path(project), cache_directory=Path(cache), given=given)
         except CannotRun as error:
             return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
     return _ok("packages", f"{uv_command.program()}, with the index {given.host}")

@@ -16,7 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from bot.doctor import CheckState, MachineCheck, _app, _files
+from bot.doctor import CheckState, MachineCheck, _app, _files, _index
+from tests.package_index import package_index
+from workers.environments import uv_command
 from workers.settings import MintSettings
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
@@ -93,3 +95,17 @@ def test_a_good_key(settings: MintSettings) -> None:
     assert settings.private_key_file is not None
     settings.private_key_file.write_bytes(pem(rsa.generate_private_key(65537, 2048), NoEncryption()))
     assert _app(settings).state is CheckState.OK
+
+
+def test_an_index_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doctor resolves a package by the index, as the making of an environment does."""
+    with package_index() as index:
+        index.add_wheel("pytest", "1.0")
+        monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
+        uv_command.indexes.cache_clear()
+        found = _index()
+    uv_command.indexes.cache_clear()
+    assert found == MachineCheck(
+        name="packages", state=CheckState.OK, detail=f"{uv_command.program()}, with the index 127.0.0.1"
+    )
+    assert "pytest" in index.asked
