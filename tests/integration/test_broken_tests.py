@@ -93,6 +93,29 @@ def test_a_failing_test_that_the_change_adds_is_said_to_be_new(tmp_path: Path) -
     }
 
 
+PLUGIN = """import pytest
+
+
+class Check(pytest.Item):
+    def runtest(self):
+        raise OSError("no network")
+
+
+def pytest_collection_modifyitems(session, items):
+    items.append(Check.from_parent(session, name="project", nodeid=".::project"))
+"""
+
+
+def test_a_check_of_a_plug_in_that_belongs_to_no_file_is_compared_too(tmp_path: Path) -> None:
+    """Its id names a directory: it is neither new nor broken where it fails at the base as well."""
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/conftest.py").write_text(PLUGIN)
+    wrong = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
+    found = compared(tmp_path, {"shop/money.py": wrong, "conftest.py": PLUGIN})
+    assert list(broken(found)) == ["tests/test_money.py::test_up"]
+    assert set(found.failing_before) == {"tests/test_tax.py::test_rate", ".::project"}
+
+
 def test_a_flaky_test_is_not_blamed_on_the_change(tmp_path: Path) -> None:
     flaky = "import os\n\n\ndef test_chance():\n    assert 'APPRENTICE_TRACE' in os.environ\n"
     found = compared(tmp_path, {"tests/test_chance.py": flaky})

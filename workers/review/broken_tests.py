@@ -137,8 +137,10 @@ class TestComparison:
     def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
         """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""
         base = self.base()
-        there = [test for test in tests if (base.tree / _file(test)).is_file() or not test]
-        first = self._run(base, () if "" in there else sorted(map(_file, there))).report if there else None
+        there = [test for test in tests if (base.tree / _file(test)).exists()]
+        files = sorted({_file(test) for test in there})
+        of_files = all((base.tree / file).is_file() for file in files)  # else of a directory, or of pytest itself
+        first = self._run(base, files if of_files else ()).report if there else None
         sides = {test: _AtBase.ABSENT if first is None or test not in there else _side(test, first) for test in tests}
         passing = [test for test in _of(sides, _AtBase.PASSES) if test]
         again = self._run(base, passing).report if passing and self._has_time() else None
