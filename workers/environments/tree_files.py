@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from memory.parsing import parse_module
+
 LARGEST, LARGEST_LOCK, MOST_NAMES = 512 << 10, 8 << 20, 2000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -68,7 +70,7 @@ class TreeFiles:
 
     def module(self, path: str) -> ast.Module:
         try:
-            return ast.parse(self.text(path))
+            return parse_module(self.text(path))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ast.Module(body=[], type_ignores=[])
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
+from memory.parsing import parse_module
+
 
 class Kind(Enum):
     """Kinds of edits by what they do to the conditions under which something happens, with their worth.
@@ -63,7 +65,7 @@ UNTELLING = (0, 1, -1, "", None, True, False)
 def kind_of(before: str, after: str) -> Kind:
     """The kind of an edit of a module; PLAIN when one of the two does not parse."""
     try:
-        old, new = ast.parse(before), ast.parse(after)
+        old, new = parse_module(before), parse_module(after)
         change = difference(old, new)
     except (SyntaxError, ValueError, RecursionError):
         return Kind.PLAIN

@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from memory.parsing import parse_expression, parse_module
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 MOST_FUNCTIONS = 30
@@ -79,7 +81,7 @@ def with_twins(text: str, tests: Collection[str], rng: random.Random) -> TwinTes
     `tests` are what pytest's ids say after the file, parameters included.
     """
     try:
-        tree = ast.parse(text)
+        tree = parse_module(text)
         wanted = {test.partition("[")[0] for test in tests}
         found = [each for each in _functions(tree) if _is_wanted(each[0], wanted)]
         chosen = rng.sample(found, min(len(found), MOST_FUNCTIONS))
@@ -334,15 +336,15 @@ def _copies(function: FunctionNode) -> list[ast.stmt]:
     """Statements that copy containers among the arguments: the twins share them, and a test may change them."""
     names = [argument.arg for argument in function.args.args if argument.arg not in ("self", "cls")]
     copied = "{0} = __import__('copy').deepcopy({0}) if type({0}) in (list, dict, set) else {0}"
-    return [statement for name in names for statement in ast.parse(copied.format(name)).body]
+    return [statement for name in names for statement in parse_module(copied.format(name)).body]
 
 
 def _error(message: str) -> ast.stmt:
-    return ast.parse(f"raise AssertionError({message!r})").body[0]
+    return parse_module(f"raise AssertionError({message!r})").body[0]
 
 
 def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)
 
 
 def _equal(left: ast.expr, right: ast.expr) -> ast.Compare:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
+from memory.parsing import parse_module
+
 _LISTED = tomllib.loads(Path(__file__).with_name("unusual_names.toml").read_text(encoding="utf-8"))
 PLAIN_MODULES, ODD_MODULES = (frozenset(_LISTED[key].split()) for key in ("plain_modules", "odd_modules"))
 PLAIN_ATTRIBUTES = {module: frozenset(names.split()) for module, names in _LISTED["plain_attributes"].items()}
@@ -36,13 +38,13 @@ def unusual(before: bytes, after: bytes) -> tuple[str, ...]:
     """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(after).readline)
-        new = Counter(_Usage(ast.parse(after)).all())
+        new = Counter(_Usage(parse_module(after)).all())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ("code that cannot be read",)
     if encoding not in UTF_8:
         return (f"code in the encoding {encoding}",)
     try:
-        added = new - Counter(_Usage(ast.parse(before)).all())
+        added = new - Counter(_Usage(parse_module(before)).all())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         known = before.decode(errors="replace")
         added = Counter(each for each in new if each[0].rpartition(" ")[2].rpartition(".")[2] not in known)
@@ -62,7 +64,7 @@ def is_plain_test(path: str, text: bytes) -> bool:
 def examples(text: bytes) -> list[str]:
     """The docstrings of a module that hold examples, which may be tests; empty for what cannot be read."""
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(parse_module(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -12,6 +12,7 @@ from itertools import chain
 import libcst as cst
 
 from memory.model import Failure
+from memory.parsing import parse_expression
 from workers.repair.classify import Clues
 from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.evidence import Evidence
@@ -25,7 +26,7 @@ from workers.repair.engines.search.type_inference import Kinds
 def precedence(code: str) -> int:
     """How tightly an expression's text binds: 0 for a lambda, 15 for a name, a call or a literal."""
     try:
-        node = ast.parse(f"({code}\n)", mode="eval").body
+        node = parse_expression(f"({code}\n)")
     except (SyntaxError, ValueError):
         return 0
     if node.col_offset > 1 or (node.col_offset == 1 and isinstance(node, (ast.Tuple, ast.GeneratorExp))):

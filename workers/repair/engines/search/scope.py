@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from memory.parsing import parse_module
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -198,7 +200,7 @@ class ModuleScope:
 def parsed(source: str) -> ast.Module | None:
     """A source's syntax tree; None if it has none."""
     try:
-        return ast.parse(source)
+        return parse_module(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
 

@@ -17,6 +17,7 @@ from typing import Literal
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 
+from memory.parsing import parse_module
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, ModuleScope
 from workers.repair.engines.search.type_inference import Kinds
@@ -82,7 +83,7 @@ class SourceModule:
     def __init__(self, path: str, source: str) -> None:
         self.path = path
         self.source = source
-        self.tree = ast.parse(source)
+        self.tree = parse_module(source)
         self.data = source.encode()
         self.lines = _LINE.findall(self.data)
         self.extents = _merged(list(_extents(self.tree.body, indented=False)))

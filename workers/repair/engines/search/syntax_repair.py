@@ -8,7 +8,6 @@ further down is mended there again.
 
 from __future__ import annotations
 
-import ast
 import difflib
 import keyword
 import re
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
+from memory.parsing import parse_module
 from workers.repair.engines.search.candidates import fading
 
 MOST, STEPS, TRIED = 60, 3, 12
@@ -148,7 +148,7 @@ def wrong_line(source: str) -> int:
     with warnings.catch_warnings(), suppress(ValueError, RecursionError, MemoryError):
         warnings.simplefilter("ignore")
         try:
-            compile(source, "module", "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+            parse_module(source)
         except SyntaxError as error:
             return max(1, error.lineno or 1)
     return 0

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping
 from functools import lru_cache
 
+from memory.parsing import parse_expression
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, own_nodes
 
@@ -178,7 +179,7 @@ class Kinds:
 def expression(code: str) -> ast.expr | None:
     """The syntax tree of an expression's text; None if it has none."""
     try:
-        return ast.parse(f"({code}\n)", mode="eval").body
+        return parse_expression(f"({code}\n)")
     except (SyntaxError, ValueError, RecursionError):
         return None
 
