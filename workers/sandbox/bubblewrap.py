@@ -229,7 +229,7 @@ class Bubblewrap:
 
 
 class _NoReasonGivenError(CannotRun):
-    """Bubblewrap ended without any output. A busy machine shows this once in thousands of starts; a second start helps."""
+    """Bubblewrap ended without a reason. A busy machine shows this once in thousands of starts; a second start helps."""
 
 
 def _spawned(
@@ -267,8 +267,12 @@ def _spawned(
     except (ValueError, ProcessLookupError):
         process.kill()
         _, errors = process.communicate()
-        reason = errors.decode(errors="replace").strip()
-        raise (CannotRun if reason else _NoReasonGivenError)(explained(reason)) from None
+        raise _not_made(errors.decode(errors="replace").strip()) from None
+
+
+def _not_made(output: str) -> CannotRun:
+    """The error of a start that failed; what bubblewrap did not write is the output of a program that had ended already."""
+    return (CannotRun if output.startswith("bwrap: ") else _NoReasonGivenError)(explained(output))
 
 
 def _generated(workload: Workload, user: int, descriptors: Descriptors) -> Iterator[str]:
