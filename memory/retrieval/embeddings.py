@@ -97,13 +97,13 @@ class MiniLM:
     def warm(self) -> None:
         """Start loading in the background, once; an `embed` meanwhile waits for it.
 
-        So does the end of the process: a thread that loads torch while the interpreter ends aborts it.
+        The end of the process stops it: a thread that loads torch while the interpreter ends aborts it.
         """
         if not self._warming:
             self._warming = True
             thread = threading.Thread(target=self._warmed, name="warm-embedder", daemon=True)
             thread.start()
-            atexit.register(thread.join)
+            atexit.register(_stop, thread)
 
     def _warmed(self) -> None:
         with suppress(RuntimeError):  # an import that the end of the process refuses; an `embed` would raise anew
@@ -138,6 +138,15 @@ def open_embedder(name: str) -> Embedder:
         )
         return HashedWords()
     return EMBEDDERS[name]()
+
+
+def _stop(thread: threading.Thread) -> None:
+    """End a thread before its next step, also where an import that it is in catches the first errors."""
+    import ctypes  # only here, because the import is slow
+
+    while thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+        thread.join(0.1)
 
 
 def _load() -> SentenceTransformer:

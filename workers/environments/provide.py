@@ -63,12 +63,16 @@ class Commit:
 
     def day_and_version(self) -> tuple[str, str]:
         """The day of the commit, and the version that the nearest tag before it names; empty where git knows none."""
-        shown = "--format=%cs %(describe:tags=true,abbrev=0,match=*[0-9].[0-9]*)"
+        wanted = "--format=%cs %(describe:tags=true,abbrev=0,match=*[0-9].[0-9]*,exclude=*.x)"
         try:
-            day, _, tag = run_git("log", "-1", shown, self.sha, at=self.repository).decode().strip().partition(" ")
-            return day, str(Version(tag.lstrip(f"{ascii_letters}/_-"))) if tag else ""
-        except (CannotRun, InvalidVersion):
+            shown = run_git("log", "-1", wanted, self.sha, at=self.repository).decode().strip()
+        except CannotRun:
             return "", ""
+        day, _, tag = shown.partition(" ")
+        try:
+            return day, str(Version(tag.lstrip(f"{ascii_letters}/_-"))) if tag else ""
+        except InvalidVersion:  # such as backport-2.0-fixes, or a git that cannot describe
+            return day, ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

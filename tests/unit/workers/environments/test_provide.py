@@ -21,7 +21,15 @@ def git(*arguments: str, at: Path) -> None:
 
 @pytest.mark.parametrize(
     ("tag", "version"),
-    [("v1.2.3", "1.2.3"), ("release-2.0", "2.0"), ("2024.05", "2024.5"), ("latest", ""), ("1.x", "")],
+    [
+        ("v1.2.3", "1.2.3"),
+        ("release-2.0", "2.0"),
+        ("2024.05", "2024.5"),
+        ("latest", ""),
+        ("1.x", ""),
+        ("2.1.x", ""),
+        ("2.0-broken", ""),
+    ],
 )
 def test_the_day_and_version_of_a_commit(tmp_path: Path, tag: str, version: str) -> None:
     """The version is the one that the nearest tag names, if it names one; without git both are unknown."""
