@@ -80,7 +80,7 @@ def main_branch(path: Path) -> str:
     for name in MAIN_BRANCHES:
         with suppress(GitCommandFailed):
             run_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", at=path)
-            return name
+            return run_git("rev-parse", "--abbrev-ref", name, at=path).decode().strip() or name
     raise BadInput(f"{path} has none of {', '.join(MAIN_BRANCHES)}: name what the change starts from with --base")
 
 

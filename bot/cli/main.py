@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -214,14 +215,18 @@ def model_server(
 
 
 def main() -> None:
-    """Entry point. No other user may read what a command writes, and nothing that it prints moves the cursor."""
+    """Entry point. No other user may read what a command writes, and nothing that it prints moves the cursor.
+
+    An error in Apprentice ends with the code of what cannot run: 1 would say that a review found something.
+    """
     os.umask(0o077)
     make_output_visible(out, notes)
     try:
         with ending_with_its_reader():
             app()
-    except ModuleNotFoundError as error:
-        if not (line := missing_extra(error)):
-            raise
-        complain(line)
+    except Exception as error:  # noqa: BLE001  the edge of the process: it is shown in full
+        line = missing_extra(error) if isinstance(error, ModuleNotFoundError) else ""
+        if not line:
+            traceback.print_exc()
+        complain(line or "this is an error in Apprentice, not in your code; please report it with the lines above")
         sys.exit(BAD_INPUT)

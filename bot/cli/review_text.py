@@ -79,14 +79,17 @@ def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
     if (compared := reviewed.tests) is not None:
         for line in tests.lines(compared, every=detail is Detail.ALL):
             out.print(line, markup=False)
-    if (part := reviewed.culprit) is not None:
+    part, fix = reviewed.culprit, reviewed.fix
+    if part is not None:
         out.print("this part of the change breaks them; without it they pass:")
         print_diff(part.patch, out)
-    fix = reviewed.fix
     if fix is not None and fix.proof is not None and not (part and fix.proof.contested):
         but = f", but {unusual(fix.proof)}" if fix.proof.unusual else ""
-        out.print(f"with this change they pass{but}:", markup=False)
-        print_diff(fix.patch, out)
+        if part is not None and part.patch == fix.patch:
+            out.print(f"a repair found the same edit{but}:", markup=False)
+        else:
+            out.print(f"with this change they pass{but}:", markup=False)
+            print_diff(fix.patch, out)
         print_proof(fix.proof, out)
         print_question(fix.proof, out)
 

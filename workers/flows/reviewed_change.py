@@ -126,7 +126,10 @@ def _mended(
         context.store.tasks.finish(task.id, RepairStatus.NOT_FIXED, "")
         return None
     context.store.tasks.finish(task.id, repaired.status, dump(repaired))
-    return repaired.proven if repaired.proven is not None and repaired.proven.proof is not None else None
+    if repaired.proven is None or repaired.proven.proof is None:
+        context.progress("no repair is proven")
+        return None
+    return repaired.proven
 
 
 def known_learnings(

@@ -98,9 +98,7 @@ class TestComparison:
         failing = {result.id: result for result in _failing(report)}
         if not failing:
             return compared
-        self.progress(
-            f"{'1 test fails' if len(failing) == 1 else f'{len(failing)} tests fail'} with the change; running the same without it"
-        )
+        self.progress(f"{_counted(failing)} with the change; running the same without it")
         at_base = self._at_base(failing)
         suspects = [test for test, side in at_base.items() if side in (_AtBase.PASSES, _AtBase.ABSENT)]
         again = self._run(self.head, [test for test in suspects if test], trace=True) if suspects else None
@@ -178,6 +176,14 @@ class TestComparison:
 
     def _has_time(self) -> bool:
         return time.monotonic() + LEAST_SECONDS < self.deadline
+
+
+def _counted(failing: Collection[str]) -> str:
+    """How much fails; what cannot be collected has the name of its file, and nothing has where pytest cannot begin."""
+    if "" in failing:
+        return "pytest cannot begin"
+    kind = "test" if any("::" in test for test in failing) else "test file"
+    return f"1 {kind} fails" if len(failing) == 1 else f"{len(failing)} {kind}s fail"
 
 
 def _failing(report: TestReport) -> list[TestResult]:

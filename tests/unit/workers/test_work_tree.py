@@ -49,12 +49,15 @@ def test_what_is_not_committed(tmp_path: Path) -> None:
 
 
 def test_work_starts_from_the_main_branch(tmp_path: Path) -> None:
-    """That of the remote before our own; where neither is there, the user is asked."""
+    """That of the remote before our own, by its name; where neither is there, the user is asked."""
     branch = Branch(tmp_path)
     branch.commit({"a.py": ""})
     branch.git("branch", "-M", "master")
     assert main_branch(tmp_path) == "master"
     branch.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    branch.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    assert main_branch(tmp_path) == "origin/main"
+    branch.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
     assert main_branch(tmp_path) == "origin/main"
     branch.git("update-ref", "-d", "refs/remotes/origin/main")
     branch.git("branch", "-m", "work")

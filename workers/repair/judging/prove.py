@@ -335,7 +335,7 @@ class Prover:
                     for run in runs
                     if run.report.trouble and not run.cut
                 },
-                *(f"the tests of {test} are skipped" for test in _with_skips(self.failing, after)),
+                *(f"some tests of {test} are skipped" for test in _with_skips(self.failing, after)),
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )

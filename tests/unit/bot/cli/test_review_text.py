@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from inline_snapshot import snapshot
@@ -11,14 +12,39 @@ from rich.console import Console
 from bot.cli.console import Detail
 from bot.cli.review_text import print_reviewed
 from bot.local import LocalReview
-from memory.model import Action, Arm, Decision, Finding, Severity, State, TaskKind
+from memory.model import (
+    Action,
+    Arm,
+    Attempt,
+    AttemptOutcome,
+    Confidence,
+    Decision,
+    Finding,
+    Proof,
+    Severity,
+    State,
+    SuiteCount,
+    TaskKind,
+)
 from memory.policy.review_policy import PostingDecision
 from workers.diffs import parse_diff, unified
 from workers.review.broken_tests import BrokenTest, ComparedTests
+from workers.review.culprit import Culprit
 from workers.review.engine import Reviewed
 from workers.review.read_report import CoverageStatus, FileCoverage
 
 SCREEN = 24
+COUNT = SuiteCount(passed=1, failed=0, skipped=0, collected=1)
+PROOF = Proof(
+    failed_before=("t.py::test_a",),
+    passed_after=("t.py::test_a",),
+    before=COUNT,
+    suite=COUNT,
+    repeats=2,
+    command="python -m pytest",
+    confidence=Confidence.UNIQUE,
+    plausible=1,
+)
 
 
 def finding(number: int, rule: str) -> Finding:
@@ -146,3 +172,33 @@ def test_nothing_changed() -> None:
         reviewed=Reviewed(change=parse_diff(""), findings=(), elsewhere=(), coverage=()), decided={}, base="origin/main"
     )
     assert printed(of) == snapshot(["nothing to review: no file differs from origin/main; 12.3 s"])
+
+
+def test_an_edit_that_is_both_culprit_and_repair_is_printed_once() -> None:
+    """Any other repair has its own diff."""
+    patch, other = (unified("shop/a.py", "a = 2\n", f"a = {now}\n") for now in ("1", "True"))
+    broken = BrokenTest(id="t.py::test_a", error_type="ValueError", message="no", path="shop/a.py", line=1, added=False)
+    of = reviewed({}, tests=ComparedTests(broken=(broken,), ran=1, passed=0, whole=True))
+    part = Culprit(patch=patch, proof=PROOF, lines={})
+
+    def said(repair: str) -> list[str]:
+        fix = Attempt(
+            decision_id="d",
+            strategy="names",
+            probability=0.25,
+            candidates=1,
+            rivals=0,
+            outcome=AttemptOutcome.PROVEN,
+            reflection="",
+            patch=repair,
+            proof=PROOF,
+        )
+        return printed(replace(of, reviewed=replace(of.reviewed, culprit=part, fix=fix)))
+
+    same, another = said(patch), said(other)
+    assert (same.count("+a = 1"), "a repair found the same edit:" in same) == (1, True)
+    assert (another.count("+a = 1"), another.count("+a = True"), "with this change they pass:" in another) == (
+        1,
+        1,
+        True,
+    )

@@ -1,0 +1,28 @@
+"""What a command ends with whose own code is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+WRONG = """
+import sys
+from bot.cli.main import app, main
+
+@app.command()
+def wrong() -> None:
+    raise ValueError("no such day")
+
+sys.argv = ["apprentice", "wrong"]
+main()
+"""
+
+
+def test_an_error_in_apprentice_is_shown_in_full_and_cannot_be_taken_for_a_finding() -> None:
+    """The code is that of what cannot run, and the last line says whose error it is."""
+    ended = subprocess.run([sys.executable, "-c", WRONG], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("Traceback")
+    error, said = ended.stderr.split("ValueError: ")[-1].splitlines()[0], " ".join(ended.stderr.split())
+    assert error == "no such day"
+    assert said.endswith("an error in Apprentice, not in your code; please report it with the lines above")
