@@ -52,7 +52,7 @@ MOST_NESTED = 4
 
 _SCRIPT = (Path(__file__).with_name("in_sandbox") / "build.py").read_text(encoding="utf-8")
 _ENDINGS = {
-    Ending.WALL_TIME: "ran longer than {0.wall_seconds:g} s and was stopped",
+    Ending.WALL_TIME: "ran longer than {0.wall_seconds:.3g} s and was stopped",
     Ending.CPU_TIME: "used more than {0.cpu_seconds} s of processor time and was stopped",
     Ending.MEMORY: "used more than {0.memory_mb} MB of memory or disk and was stopped",
     Ending.OUTPUT: "wrote more than {0.output_kb} KB and was stopped",

@@ -307,7 +307,7 @@ def cut_error(ending: Ending) -> str:
 
 
 _CUTS = {
-    Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:g} s and were stopped"),
+    Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:.3g} s and were stopped"),
     Ending.CPU_TIME: ("Timeout", "the tests used more than {0.cpu_seconds} s of processor time and were stopped"),
     Ending.MEMORY: ("MemoryError", "the tests used more than {0.memory_mb} MB of memory and were stopped"),
     Ending.OUTPUT: ("Crash", "the report of the tests grew beyond {0.report_kb} KB and they were stopped"),
@@ -346,6 +346,13 @@ def _with_place(text: str, decoded: DecodedReport) -> str:
 
 
 def _tail(completed: CompletedRun) -> str:
-    """The end of what was written, on one line."""
-    output = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
-    return f": {' | '.join(line.strip() for line in output.splitlines() if line.strip())}" if output else ""
+    """The errors that pytest marks, else the end of what was written: whole lines, as one."""
+    output = completed.stderr.strip() or completed.stdout.strip()
+    written = [line.strip() for line in output.splitlines() if line.strip()]
+    marked = [line.removeprefix("E ").strip() for line in written if line.startswith("E ")]
+    shown: list[str] = []
+    for line in reversed(marked or written):
+        if shown and len(" | ".join([line, *shown])) > TAIL_CHARACTERS:
+            break
+        shown.insert(0, line[-TAIL_CHARACTERS:])
+    return f": {' | '.join(shown)}" if shown else ""

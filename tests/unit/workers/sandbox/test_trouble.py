@@ -63,6 +63,11 @@ def broken(name: str) -> dict[str, object]:
             "the test command 'make' cannot be started in the sandbox: sandbox: cannot start make: No such file or directory",
         ),
         (ended(4, stderr="ERROR: bad conftest"), [], "pytest could not start: ERROR: bad conftest"),
+        (
+            ended(4, stderr=f"while loading conftest\nc.py:1: in <module>\nE   KeyError: 'x'\n{'a warning' * 90}"),
+            [],
+            "pytest could not start: KeyError: 'x'",
+        ),
         (ended(0, stdout="ok\n"), [], "the test command ran no pytest (exit code 0): ok"),
         (ended(2), [START, broken("a.py"), finish(2)], "one file cannot be collected: a.py: ImportError: no"),
         (ended(2), [START, broken("a.py"), broken("b.py")], "2 files cannot be collected: a.py: ImportError: no"),

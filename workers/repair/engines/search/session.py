@@ -221,17 +221,18 @@ class SearchSession:
 
         That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
         """
-        alone, reported = True, time.monotonic()
+        found, reported = 0, time.monotonic()
         for number, verdict in enumerate(verdicts, start=1):
             if (now := time.monotonic()) - reported >= REPORTED_EVERY:
                 reported = now
-                self._progress(f"{number} candidates tried, now at {verdict.candidate.path}:{verdict.candidate.line}")
+                tried = f"{number - found} rivals" if found else f"{number} candidates"
+                self._progress(f"{tried} tried, now at {verdict.candidate.path}:{verdict.candidate.line}")
             self._near.add(verdict)
-            if verdict.plausible and alone:
+            if verdict.plausible and not found:
                 at = f"{verdict.candidate.path}:{verdict.candidate.line}"
                 self._progress(f"an edit of {at} passes the failing tests; looking for others that do")
                 stream.put_first(islice(filter(self._fresh, self._rivals(verdict.candidate)), RIVALS))
-                alone = False
+                found = number
             yield verdict
 
     def _rivals(self, plausible: Candidate) -> Iterator[Candidate]:
