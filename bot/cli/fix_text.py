@@ -122,7 +122,7 @@ def _nothing_fails(result: Repaired) -> str:
         return f"nothing to repair: {tests}, and {counted(len(result.set_aside), 'failure')} set aside"
     if result.flaky:
         return f"nothing fails each time: {tests}, {len(result.flaky)} of them failed once"
-    return f"nothing fails: {tests}"
+    return f"nothing fails: {tests}" + (f", {result.skipped} of them skipped" if result.skipped else "")
 
 
 def _print_change(result: Repaired, proven: Attempt, proof: Proof, out: Console, *, applied: bool) -> None:

@@ -29,6 +29,7 @@ from workers.repair.result import (
     experience_of,
 )
 from workers.repair.time_allowance import TimedSandbox
+from workers.sandbox.report import TestOutcome
 from workers.sandbox.run_tests import Project
 
 NEIGHBOURS = 5
@@ -242,6 +243,7 @@ def _result(
         failure=failure,
         attempts=attempts,
         tests=len(reproduction.report.results) - len(reproduction.set_aside),
+        skipped=sum(each.outcome is TestOutcome.SKIPPED for each in reproduction.report.results),
         flaky=reproduction.flaky,
         set_aside=tuple(f"{test}: {why}" for test, why in reproduction.set_aside.items()),
         candidates=sum(attempt.candidates for attempt in attempts),

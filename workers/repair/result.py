@@ -107,7 +107,8 @@ class SearchEffort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """The result of a repair. `tests` is how many ran at first, `flaky` those set aside because they failed only once.
+    """The result of a repair. `tests` is how many there were at first, `skipped` how many of them did not run, `flaky` those
+    set aside because they failed only once.
 
     `others` is how many tests failed otherwise than the `failure`.
 
@@ -129,6 +130,7 @@ class Repaired:
     note: str = ""
     first: FirstPlausible | None = None
     others: int = 0
+    skipped: int = 0
 
     @property
     def proven(self) -> Attempt | None:

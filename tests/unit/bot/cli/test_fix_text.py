@@ -108,6 +108,7 @@ def test_what_is_set_aside() -> None:
     )
     assert len(printed(aside, Detail.ALL)) == 31
     assert printed(aside, Detail.VERDICT) == lines[:1]
+    assert printed(replace(green, skipped=3)) == ["nothing fails: 700 tests, 3 of them skipped; 12.3 s"]
     assert printed(replace(green, flaky=TESTS[:1])) == snapshot(
         [
             "nothing fails each time: 700 tests, 1 of them failed once; 12.3 s",
