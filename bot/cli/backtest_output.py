@@ -93,7 +93,7 @@ def _advice(conclusion: Conclusion) -> str:
             "To switch learning off set APPRENTICE_LEARN_CHANGES=0 for workers and commands: reviews then decide by severity, "
             "tested fixes and feedback."
         )
-    keep = "Keep learning on: what reviews would do without it is not shown to be better."
+    keep = "Keep learning on: no simpler way of choosing is shown to be better."
     if conclusion.more_changes is None:
         return f"{keep} The differences are too small, or point both ways, to say when more changes decide it."
     return f"{keep} If the differences stay, about {conclusion.more_changes:,} more changes with findings decide it."

@@ -313,9 +313,9 @@ def test_nothing_to_learn() -> None:
     assert shown(chance()).splitlines()[:7] == snapshot(
         [
             "o/shop: cannot tell.",
-            "Keep learning on: what reviews would do without it is not shown to be better.",
-            "  The differences are too small, or point both ways, to say when more changes",
-            "  decide it.",
+            "Keep learning on: no simpler way of choosing is shown to be better. The",
+            "  differences are too small, or point both ways, to say when more changes decide",
+            "  it.",
             "",
             "Learning must win two comparisons. Of its comments developers fixed 30.3 %; of",
             "  as many comments chosen",
