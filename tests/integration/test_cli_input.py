@@ -188,6 +188,7 @@ def test_doctor_on_a_machine_that_has_everything(home: Path) -> None:
         "packages": "optional",
         "home": "ok",
         "database": "ok",
+        "types": "ok",
         "embeddings": "ok",
         "model": "ok",
         "GitHub App": "optional",
