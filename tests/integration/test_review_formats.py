@@ -41,7 +41,7 @@ def test_one_review_writes_every_format(home: Path, tmp_path: Path) -> None:
     )
     assert ran.code == 0, ran.err
     assert ran.out == files[Format.GITHUB].read_text(encoding="utf-8")
-    assert ran.err.count("running all tests") == 1
+    assert ran.err.count("reviewing the work tree") == 1
     texts = {format_: file.read_text(encoding="utf-8").replace("\\", "") for format_, file in files.items()}
     for format_, text in texts.items():
         assert "test_discount_from_a_hundred_on" in text, format_

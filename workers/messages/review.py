@@ -182,7 +182,9 @@ def check_title(
     parts += [f"{counted(unread, 'file')} not read"] if unread else []
     parts += [wrong] if wrong else []
     parts = parts or ["Nothing found"]
-    parts += ["no test was run"] if untested else ["not all tests ran"] if tests and tests.trouble else []
+    parts += (
+        ["no test was run"] if untested else ["not all tests ran"] if tests and tests.trouble and not broken else []
+    )
     return ", ".join(parts)
 
 

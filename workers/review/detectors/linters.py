@@ -101,7 +101,7 @@ class Ruff:
 
 
 _ENABLED = "linter.rules.enabled = ["
-_RULE = re.compile(r"^\s*([a-z0-9-]+) \(([A-Z]+[0-9]+)\),?$", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*([a-z0-9-]+) \(([A-Z]+[0-9]+)\),?$", re.MULTILINE)
 
 
 def _without_refused(options: RuffOptions, output: str) -> RuffOptions:
