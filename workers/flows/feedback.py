@@ -190,12 +190,15 @@ def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
 
 def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
     """GitHub sends no event for an applied suggestion, so compare the new head with each suggestion."""
-    suggesting = [post for post in watched if post.kind is PostKind.REVIEW_COMMENT]
+    sightings = _sightings(job, context)
+    remarks = (post for post in watched if post.kind is PostKind.REVIEW_COMMENT)
+    suggesting = [
+        post for post in remarks if (seen := sightings.get(post.fingerprint)) is None or seen.finding.suggestion
+    ]
     if not suggesting:
         return
     mirror = context.mirror(job.repository, github)
     mirror.fetch(job.head_sha)
-    sightings = _sightings(job, context)
     actor = job.actor
     permission = github.permission(actor)
     author = github.pull(job.number).author.id == actor.id
