@@ -70,7 +70,7 @@ def test_what_a_repository_holds(home: Path, tmp_path: Path, json: tuple[str, ..
     committed(root, {f"{NAME}.py": "import os\nx = None == 1\n", f"test_{NAME}.py": failing()})
     assert "F401" in clean(apprentice(home, "review", root, "--base", "HEAD~1", *json)).out
     clean(apprentice(home, "learn", root, *json), names=bool(json))  # a page shortens long names
-    clean(apprentice(home, "backtest", root, *json))
+    clean(apprentice(home, "backtest", root, *json), names=False)
     clean(apprentice(home, "fix", root, "--budget", "5", *json))
     clean(apprentice(home, "review", root, "--base", NAME, *json))
 
