@@ -15,6 +15,9 @@ from workers.messages import repair
 from workers.messages.markdown import counted
 from workers.repair.result import Repaired, RepairStatus
 
+THEME = "ansi_dark"
+"""Of code: colours that the terminal chooses itself, so that they can be read on a light one too."""
+
 SHOWN = 10
 """So many of a kind are listed: failing tests, what was set aside, files that were not read."""
 
@@ -84,7 +87,7 @@ def unusual(proof: Proof) -> str:
 
 def print_diff(patch: str, out: Console) -> None:
     """A diff in colour, its lines as long as they are."""
-    out.print(Syntax("", "diff", background_color="default").highlight(patch.rstrip("\n")))
+    out.print(Syntax("", "diff", theme=THEME, background_color="default").highlight(patch.rstrip("\n")))
 
 
 def print_some(lines: Sequence[str], out: Console, detail: Detail, *, before: str) -> None:
@@ -140,17 +143,18 @@ def _next_step(result: Repaired, proof: Proof, *, applied: bool) -> str:
         return "not applied; give more time (--budget), so that the whole suite can run with it:"
     if result.status is RepairStatus.UNDECIDED:
         return "not applied; add a test of what is meant and run again, or apply it yourself:"
-    return "not applied; run again with --apply, or pipe --patch into `git apply`:"
+    check = "compare it with the other change below, then " if proof.telling is not None else ""
+    return f"not applied; {check}run again with --apply, or pipe --patch into `git apply`:"
 
 
 def _print_failure(failure: Failure, proof: Proof | None, out: Console, detail: Detail) -> None:
-    """What fails or, with a proof, what failed: a change may repair tests that failed otherwise, too."""
+    """What fails or, with a proof, what failed: a change may repair more tests than the repair began with."""
     tests = failure.failing_tests if proof is None else proof.failed_before
     lines = [line for line in failure.message.splitlines() if line.strip()] or [""]
     message = "\n".join(lines) if detail is Detail.ALL else lines[0][:200]
     what = f"{failure.error_type}: {message}".removesuffix(": ")
     others = len(tests) - len(failure.failing_tests)
-    more = f" ({others} of these tests failed otherwise)" if others > 0 else ""
+    more = f" ({len(failure.failing_tests)} of these tests; it repairs the other {others} too)" if others > 0 else ""
     out.print(f"{'fails' if proof is None else 'failed before'}: {what}{more}", markup=False)
     print_some(tests, out, detail, before="  ")
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.syntax import Syntax
 
 from bot.cli.console import Detail
-from bot.cli.fix_text import SHOWN, print_diff, print_proof, print_question, print_some, unusual
+from bot.cli.fix_text import SHOWN, THEME, print_diff, print_proof, print_question, print_some, unusual
 from bot.local import LocalReview
 from memory.model import Action, Finding, Suggestion
 from workers.messages import tests
@@ -39,7 +39,7 @@ def print_reviewed(result: LocalReview, out: Console, *, seconds: float, detail:
         found = [each for each in result.shown() if result.decided[each.fingerprint].action in actions]
         if found:
             out.print(f"{_head(result, place, found)}:", markup=False)
-            _print_findings(found, out, detail)
+            _print_findings(found, out, detail, elsewhere={each.fingerprint for each in reviewed.elsewhere})
     unread = [f"{path}: {reason}" for path, reason in reviewed.not_read.items()]
     print_some(unread, out, detail, before="not read: ")
 
@@ -94,8 +94,8 @@ def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
         print_question(fix.proof, out)
 
 
-def _print_findings(found: Sequence[Finding], out: Console, detail: Detail) -> None:
-    """Those of one rule together, and how many there are besides."""
+def _print_findings(found: Sequence[Finding], out: Console, detail: Detail, elsewhere: Collection[str]) -> None:
+    """Those of one rule together, and how many there are besides. Those `elsewhere` are not on a changed line."""
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         groups.setdefault(finding.rule, []).append(finding)
@@ -105,7 +105,7 @@ def _print_findings(found: Sequence[Finding], out: Console, detail: Detail) -> N
         shown = findings[: min(left, of_a_rule)]
         left -= len(shown)
         for finding in shown:
-            _print_finding(finding, out)
+            _print_finding(finding, out, ", not on a changed line" if finding.fingerprint in elsewhere else "")
         if len(findings) > 1 and shown and (command := fixing_command(findings)):
             out.print(f"  {command} fixes what it can", markup=False)
         hidden[rule] = len(findings) - len(shown)
@@ -114,9 +114,9 @@ def _print_findings(found: Sequence[Finding], out: Console, detail: Detail) -> N
         out.print(f"  and {hidden.total()} more (--verbose lists them): {rules}", markup=False)
 
 
-def _print_finding(finding: Finding, out: Console) -> None:
+def _print_finding(finding: Finding, out: Console, where: str) -> None:
     out.print(
-        f"  {escape(finding.path)}:{finding.line} [bold]{escape(finding.rule)}[/] ({finding.severity}) "
+        f"  {escape(finding.path)}:{finding.line} [bold]{escape(finding.rule)}[/] ({finding.severity}{where}) "
         f"{escape(finding.message)}  {escape(f'[{finding.fingerprint[:12]}]')}"
     )
     if finding.suggestion is not None and finding.suggestion.proof is not None:
@@ -130,4 +130,6 @@ def _print_suggestion(suggestion: Suggestion, out: Console) -> None:
         out.print(f"    suggested, applied and tested: delete {lines}")
         return
     out.print(f"    suggested for {lines}, applied and tested:")
-    out.print(Syntax("", "python", background_color="default").highlight(suggestion.replacement.rstrip("\n")))
+    out.print(
+        Syntax("", "python", theme=THEME, background_color="default").highlight(suggestion.replacement.rstrip("\n"))
+    )

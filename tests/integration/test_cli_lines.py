@@ -486,7 +486,7 @@ def test_review_of_uncommitted_work(home: Path, tmp_path: Path) -> None:
             "reading 2 changed files: shop/new.py, shop/till.py",
             "tests run on Apprentice's own Python #, because nothing has to be installed; environment from: what the project declares for its tests",
             "running all tests",
-            "trying 2 suggested changes, each by the tests that reach it",
+            "trying each of 2 suggested changes by the tests that reach it",
         ]
     )
 

@@ -278,11 +278,26 @@ def test_a_test_that_returns_early_does_not_refuse_a_right_patch(tmp_path: Path)
     assert (shown.perturbed, shown.unusual) == (0, ())
 
 
+def test_what_a_change_took_away_may_come_back(tmp_path: Path) -> None:
+    """A name that a repair has no use for is none of its own where the file had it before the change."""
+    called = GARDEN[BEDS].replace("return self.rows[0]", "return itemgetter(0)(self.rows)")
+    garden = project_of(tmp_path, {**GARDEN, BEDS: called})
+    patch = edited(garden, "from garden.units", "from operator import attrgetter, itemgetter\nfrom garden.units")
+    patch = {path: text.replace(b"+ len(self.rows)", b"- len(self.rows)") for path, text in patch.items()}
+    for before, unusual in (({}, True), ({BEDS: patch[BEDS]}, False)):
+        seen = reproduce(Bubblewrap(), garden, limits=LIMITS, before=before)
+        failure = failure_of(seen.failing_report)
+        assert failure is not None
+        shown = Prover(Bubblewrap(), garden, seen, failure, LIMITS, templates=True).prove(patch)
+        assert isinstance(shown, Proof), shown.reason
+        assert bool(shown.unusual) is unusual, shown.unusual
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("+ len(self.rows)", "* len(self.rows)", "test_free still fails when run alone"),
-        ("+ len(self.rows)", "- 2", "test_free_when_empty passed before and no longer does"),
+        ("+ len(self.rows)", "- 2", "test_free_when_empty passed before, and not with it"),
         ('"kale", "pea"]', '"pea"]\nBed = None', r"test_grows\[kale\] passed before|still fails"),
         (
             "return area(self.width, self.length) +",

@@ -190,7 +190,7 @@ def test_a_proof_runs_the_tests_that_the_command_leaves_out(tmp_path: Path) -> N
     assert right.rest is not None
     assert (right.suite.passed, right.rest.passed, right.unrun) == (1, 2, "")
     assert isinstance(wrong, Unproven)
-    assert wrong.reason == "test_b.py::test_half passed before and no longer does"
+    assert wrong.reason == "test_b.py::test_half passed before, and not with it"
 
 
 def test_a_patch_that_leaves_others_failing_where_it_is_fits_the_known_ones_alone(tmp_path: Path) -> None:

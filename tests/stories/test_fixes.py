@@ -230,7 +230,7 @@ def test_not_collected(town: Town) -> None:
     assert town.say(number, "@apprentice fix") == snapshot(
         [
             """\
-I could not repair this: pytest could not start: ModuleNotFoundError: No module named 'soup\\_ladle'
+I could not repair this: pytest could not start: ModuleNotFoundError: No module named 'soup\\_ladle'; correct this by hand, because a repair is tried by running tests
 <!-- marker -->\
 """
         ]

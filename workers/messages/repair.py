@@ -228,9 +228,10 @@ def confidence(proof: Proof) -> str:
         case Confidence.AGREED:
             text = f"{others}, and all behave alike on further calls like those of the tests."
         case Confidence.DISPUTED:
+            ask = "please decide" if proof.contested else "please check that this one is right"
             text = (
                 f"{others}, and they behave in {proof.clusters} different ways on further calls, {proof.alike} of them "
-                "like this one: please decide."
+                f"like this one: {ask}."
             )
         case Confidence.UNCOMPARED if proof.plausible > 1:
             text = f"{others}, and there was no further call to compare them by: please check that this one is right."

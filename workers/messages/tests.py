@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from workers.messages.markdown import counted, name, plain
 from workers.review.broken_tests import BrokenTest, ComparedTests
+from workers.sandbox.report import NOT_STARTED
 
 SHOWN_TESTS = 10
 
@@ -76,6 +77,7 @@ def _line(test: BrokenTest, quoted: Callable[[str], str], sentence: Callable[[st
     subject = quoted(test.id) if test.id else "pytest cannot begin"
     cannot = " cannot be imported" if test.is_file else ""
     message = next((line.strip() for line in test.message.splitlines() if line.strip()), "")
+    message = message if test.id else message.removeprefix(NOT_STARTED).removeprefix(": ")
     what = ": ".join(part for part in (test.error_type, message) if part)
     through = f" (through {quoted(f'{test.path}:{test.line}')})" if test.path else ""
     return f"{subject}{cannot}: {sentence(what)}{through}"

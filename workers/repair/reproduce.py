@@ -7,7 +7,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from workers.repair.first_run import (
     without,
 )
 from workers.repair.time_allowance import TimeAllowance
-from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, python_files, run_tests
 
 STUCK_SECONDS = 10.0
@@ -42,6 +42,7 @@ MOST_PARAMETERS = 20
 FAILED_BEFORE = "it fails without the changes, too"
 
 NO_TEST = "no test ran: see that the test command collects any"
+REPAIR_NEEDS_TESTS = "; correct this by hand, because a repair is tried by running tests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class Reproduction:
     passed when run again, `set_aside` why other failures cannot be repaired here, by id. `moved` are
     functions whose parameters have other ids in each process. `lines` maps test id → path → executed lines (empty when
     tracing failed), for the failing tests and for `passing`, tests that passed both times. `seconds` is the time of all this.
+    `before` holds the files that were changed as they had been, None for new ones.
     """
 
     report: TestReport
@@ -63,6 +65,7 @@ class Reproduction:
     whole: bool = True
     moved: frozenset[str] = frozenset()
     seconds: float = 0.0
+    before: Mapping[str, bytes | None] = field(default_factory=dict)
 
     @property
     def failing_report(self) -> TestReport:
@@ -101,7 +104,8 @@ def reproduce(
             raise CannotRun(_nothing_yet(first.report.trouble, allowance, len(there.results)))
         if not there.results or (first.report.trouble and not failing):
             reasons = [f"{test}: {why}" for test, why in first.set_aside.items()]
-            raise CannotRun(first.report.trouble or next(iter(reasons), NO_TEST))
+            hint = REPAIR_NEEDS_TESTS if first.report.trouble.startswith(NOT_STARTED) else ""
+            raise CannotRun((first.report.trouble or next(iter(reasons), NO_TEST)) + hint)
         traced = _traced(sandbox, project, first, there, allowance) if failing else ()
     moved = _moved(first, traced)
     again = {result.id for run in traced for result in run.report.passing()}
@@ -117,6 +121,7 @@ def reproduce(
         whole=first.whole,
         moved=moved,
         seconds=allowance.elapsed(),
+        before=before,
     )
 
 

@@ -353,7 +353,7 @@ def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str) -> str:
         case AttemptOutcome.OUT_OF_BUDGET:
             return f"time ran out after {count}."
         case AttemptOutcome.UNPROVEN:
-            return f"{tally.plausible} of {count} looked right, and none is proven."
+            return f"{tally.plausible} of {number + tally.rivals} edits pass the failing tests, and none is proven."
         case AttemptOutcome.NOTHING_PLAUSIBLE if not number:
             return "no candidate to try."
         case AttemptOutcome.NOTHING_PLAUSIBLE:

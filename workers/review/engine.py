@@ -335,7 +335,8 @@ def _suggestions(
     helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
     proves = prover() if helpful else None
     if proves is not None:
-        progress(f"trying {len(helpful)} suggested change{'s' * (len(helpful) != 1)}, each by the tests that reach it")
+        changes = "1 suggested change" if len(helpful) == 1 else f"each of {len(helpful)} suggested changes"
+        progress(f"trying {changes} by the tests that reach it")
     return suggested(helpful, proves)
 
 

@@ -273,6 +273,7 @@ OWN_ENDINGS = (PASSED, FAILED)
 """Exit codes of a pytest that ran to its end."""
 
 NO_TESTS = "no tests were collected"
+NOT_STARTED = "pytest could not start"
 """The trouble of a run in which nothing fitted what was asked for."""
 
 _ODD_ENDINGS = {
@@ -328,7 +329,7 @@ def _not_started(completed: CompletedRun, python: Path, program: str) -> str:
     if completed.exit_code in NO_SUCH_COMMAND:
         return f"the test command {program!r} cannot be started in the sandbox" + _tail(completed)
     if completed.exit_code == USAGE_ERROR:
-        return "pytest could not start" + _tail(completed)
+        return NOT_STARTED + _tail(completed)
     return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
 
 

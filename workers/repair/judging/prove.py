@@ -348,11 +348,14 @@ class Prover:
             yield "its runs could not be checked by added tests"
 
     def _unusual(self, overlay: Mapping[str, bytes]) -> Iterator[str]:
-        """What the patch uses that has no place in a repair."""
+        """What the patch uses that has no place in a repair; what the file used before it was changed may come back."""
         for path, content in overlay.items():
             file = self._project.tree / path
             before = file.read_bytes() if file.is_file() else b""
-            yield from (f"{each} in {path}" for each in unusual(before, content))
+            found = unusual(before, content)
+            if found and (earlier := self._reproduction.before.get(path)) is not None:
+                found = tuple(each for each in found if each in unusual(earlier, content))
+            yield from (f"{each} in {path}" for each in found)
             if examples(before) != examples(content):
                 yield f"changed examples in docstrings of {path}"
 

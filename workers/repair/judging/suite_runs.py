@@ -38,7 +38,7 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
         return Unproven(reason=f"{named(missing)} still fails in the whole suite")
     ran = {result.id for result in after.results}
     if broken := [test for test in before.lost(after) if test in ran or not after.trouble]:
-        return Unproven(reason=f"{named(broken)} passed before and no longer does", broken=seconds_in(before, broken))
+        return Unproven(reason=f"{named(broken)} passed before, and not with it", broken=seconds_in(before, broken))
     if len(after.results) < len(before.results) and not after.trouble:
         return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
     return None

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bot.cli.console import Detail
 from bot.cli.fix_text import print_repaired, verdict
-from memory.model import Attempt, AttemptOutcome, Confidence, Failure, Family, Proof, SuiteCount
+from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
 from workers.repair.result import Repaired, RepairStatus
 
 SCREEN = 24
@@ -91,6 +91,20 @@ def test_five_hundred_failing_tests() -> None:
             "confidence: No other edit that was tried passes these tests.",
             "why: apprentice why d2",
         ]
+    )
+
+
+def test_a_repair_of_more_than_it_began_with() -> None:
+    """How the tests fail that the repair did not begin with is not known, and not said; of two likely changes both are read."""
+    began = replace(FAILURE, failing_tests=TESTS[:2])
+    telling = DistinguishingCall(call="f(1)", this="1", other="2", patch=PATCH)
+    proof = replace(PROOF, failed_before=TESTS[:5], passed_after=TESTS[:5], telling=telling)
+    lines = printed(result(RepairStatus.FIXED, replace(WON, proof=proof), failure=began))
+    assert lines[1] == snapshot(
+        "not applied; compare it with the other change below, then run again with --apply, or pipe --patch into `git apply`:"
+    )
+    assert next(line for line in lines if line.startswith("failed before")) == snapshot(
+        "failed before: ValueError: no (2 of these tests; it repairs the other 3 too)"
     )
 
 

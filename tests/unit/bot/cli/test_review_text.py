@@ -125,6 +125,13 @@ def test_findings_by_place() -> None:
     assert sum("(minor)" in line for line in lines) == 10 + 2 + 4
 
 
+def test_a_finding_off_the_changed_lines_says_so() -> None:
+    """What a change did not touch is not taken for its work."""
+    of = reviewed({finding(1, "B324"): decided(Action.SUMMARY, "no verdict")})
+    off = replace(of, reviewed=replace(of.reviewed, findings=(), elsewhere=of.reviewed.findings))
+    assert printed(off)[-1] == snapshot("  shop/a.py:1 B324 (minor, not on a changed line) of no use  [100000000000]")
+
+
 def test_all_findings() -> None:
     """--verbose lists as many as the verdict counts."""
     lines = printed(reviewed(FOUND), Detail.ALL)

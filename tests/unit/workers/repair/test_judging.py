@@ -70,7 +70,7 @@ def test_nothing_but_a_pass_is_a_pass(outcome: TestOutcome) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "reason"),
     [
-        ({"t.py::a": PASSED, "t.py::c": FAILED}, "t.py::b passed before and no longer does"),
+        ({"t.py::a": PASSED, "t.py::c": FAILED}, "t.py::b passed before, and not with it"),
         ({"t.py::a": PASSED, "t.py::b": PASSED}, "only 2 of 3 tests are collected"),
         ({"t.py::b": PASSED, "t.py::c": FAILED}, "t.py::a still fails in the whole suite"),
     ],
@@ -258,7 +258,7 @@ def test_tests_whose_ids_differ_in_each_run_are_counted_by_function() -> None:
     assert suite.objection_to(ran("3", PASSED, PASSED, PASSED), ["t.py::a"]) is None
     broken = suite.objection_to(ran("4", PASSED, PASSED, FAILED), ["t.py::a"])
     assert broken is not None
-    assert broken.reason == "t.py::b[passing 2] passed before and no longer does"
+    assert broken.reason == "t.py::b[passing 2] passed before, and not with it"
     assert not broken.broken, "no test has such an id"
     assert suite.objection_to(ran("5", FAILED, PASSED, PASSED), ["t.py::a"]) is not None
 

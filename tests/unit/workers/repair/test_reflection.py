@@ -86,7 +86,7 @@ def test_nothing_to_try() -> None:
 
 def test_unproven() -> None:
     """A plausible candidate that was not proven names the objection."""
-    objection = "t.py::c passed before and no longer does"
+    objection = "t.py::c passed before, and not with it"
     assert words(AttemptOutcome.UNPROVEN, near(2), plausible=1, objection=objection) == snapshot(
-        "operators: 1 of 12 candidates looked right, and none is proven. Best was swap_operator at shop/tax.py:7: t.py::c passed before and no longer does."
+        "operators: 1 of 12 edits pass the failing tests, and none is proven. Best was swap_operator at shop/tax.py:7: t.py::c passed before, and not with it."
     )
