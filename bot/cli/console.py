@@ -190,7 +190,24 @@ def print_tables(tables: Sequence[TextTable], out: Console) -> None:
     for number, table in enumerate(tables):
         if number:
             out.print()
-        (_drawn if out.is_terminal else _plain)(table, out)
+        (_plain if not out.is_terminal else _drawn if _has_room(table, out) else _listed)(table, out)
+
+
+def _has_room(table: TextTable, out: Console) -> bool:
+    """Whether all columns but the last one, which may be folded, are as wide as what is in them."""
+    widths = [max(map(len, column)) + 2 for column in zip(table.columns, *table.rows, strict=True)]
+    last = len(table.columns[-1]) if table.columns else 0
+    return sum(widths[:-1]) + last <= out.width
+
+
+def _listed(table: TextTable, out: Console) -> None:
+    """A table for a narrow terminal: a paragraph for each row, with the names of its columns."""
+    out.print(f"[bold]{escape(table.title)}[/]")
+    for row in table.rows:
+        cells = ", ".join(f"{name} {cell}" for name, cell in zip(table.columns[1:], row[1:], strict=True) if cell)
+        out.print(f"  {row[0]}: {cells}", markup=False)
+    for note in table.notes:
+        out.print(note, style="dim", markup=False)
 
 
 def _drawn(table: TextTable, out: Console) -> None:

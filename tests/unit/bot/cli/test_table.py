@@ -17,9 +17,9 @@ ODDS = TextTable(
 )
 
 
-def shown(*sheets: TextTable, terminal: bool) -> str:
+def shown(*sheets: TextTable, terminal: bool, width: int = 60) -> str:
     printed = io.StringIO()
-    print_tables(sheets, Console(file=printed, force_terminal=terminal, color_system=None, width=60, soft_wrap=True))
+    print_tables(sheets, Console(file=printed, force_terminal=terminal, color_system=None, width=width, soft_wrap=True))
     return printed.getvalue()
 
 
@@ -46,3 +46,15 @@ def test_a_long_cell_is_folded_not_cut() -> None:
     """Nothing is lost where a table is wider than the terminal."""
     long = TextTable(title="x", columns=("a", "b"), rows=(("1", "word " * 40),))
     assert shown(long, terminal=True).count("word") == 40
+
+
+def test_a_table_on_a_narrow_terminal() -> None:
+    """Where the names of columns would be cut into syllables, each row names its cells."""
+    columns, row = ("strategy", "probability", "candidates", "outcome"), ("names", "0.37", "2", "nothing plausible")
+    table = TextTable(title="attempts", columns=columns, rows=(row,), notes=("[all] of them",))
+    assert shown(table, terminal=True, width=30) == snapshot("""\
+attempts
+  names: probability 0.37, candidates 2, outcome nothing plausible
+[all] of them
+""")
+    assert "────" in shown(table, terminal=True)
