@@ -128,7 +128,9 @@ def _missing(case: _Case) -> Iterator[tuple[str, str]]:
     text, own = case.failure.text, case.own_modules()
     tables = {name: well_known(name) for name in ("modules", "fixtures", "marks", "options", "went", "came")}
     for module in dict.fromkeys(re.findall(r"No module named '?([\w.]+)'?", text)):
-        top = module.partition(".")[0]
+        top, inside, _ = module.partition(".")
+        if inside and top in own and module not in tables["modules"]:
+            continue  # the project's own package lacks it, and no distribution has it
         slip = difflib.get_close_matches(top, own | set(sys.stdlib_module_names), n=1, cutoff=ALIKE)
         distribution = tables["modules"].get(module, tables["modules"].get(top))
         if distribution is not None or not (slip or top.startswith("_") or top in tables["went"]):

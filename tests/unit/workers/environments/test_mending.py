@@ -73,6 +73,13 @@ def test_what_is_no_distribution_is_not_asked_for(tree: Path, module: str) -> No
     assert (found is None) == (module != "uwsgi")
 
 
+def test_what_the_projects_own_package_lacks(tree: Path) -> None:
+    """A checkout of a well-known package is not given its own release because a change imports what it has not."""
+    (tree / "yaml").mkdir()
+    assert mended(PLAN, collect("No module named 'yaml.testing'"), tree) is None
+    assert mended(PLAN, collect("No module named 'google.protobuf'"), tree) is not None
+
+
 @pytest.mark.parametrize(
     ("text", "minors"),
     [
