@@ -75,7 +75,8 @@ def repair(
     failure = failure_of(reproduction.failing_report, before)
     if failure is None:
         return _result(RepairStatus.NOTHING_FAILING, reproduction, started)
-    deps.progress(_found(failure, reproduction))
+    part = "" if reproduction.whole or named else ", as far as tests ran"
+    deps.progress(f"{_found(failure, _others(failure, reproduction))}{part}")
     loop = _Loop(_case(task, project, reproduction, failure, deps, started), deps)
     attempts = loop.run(llm)
     return _result(status_of(attempts), reproduction, started, failure, attempts, loop)
@@ -86,16 +87,14 @@ def _others(failure: Failure, reproduction: Reproduction) -> int:
     return len(reproduction.failing_report.failing()) - len(failure.failing_tests)
 
 
-def _found(failure: Failure, reproduction: Reproduction) -> str:
+def _found(failure: Failure, others: int) -> str:
     """What is to be repaired, for the progress."""
-    others = _others(failure, reproduction)
     tests = len(failure.failing_tests)
     kind = "test" if "::" in failure.failing_tests[0] else "test file"
     subject = f"1 {kind} fails" if tests == 1 else f"{tests} {kind}s fail"
     more = f" and {tests - 1} more" if tests > 1 else ""
     rest = f"; {others} more fail otherwise" if others else ""
-    part = "" if reproduction.whole else ", as far as tests ran"
-    return f"{subject} with {failure.error_type}: {failure.failing_tests[0]}{more}{rest}{part}"
+    return f"{subject} with {failure.error_type}: {failure.failing_tests[0]}{more}{rest}"
 
 
 def status_of(attempts: Sequence[Attempt]) -> RepairStatus:
