@@ -102,7 +102,7 @@ With this change the broken tests pass:
 - each run reported rightly on two tests that were added to it: one must fail, one must pass
 - 1 failing test passes without pytest too
 - only Python sources were changed to get there: no test, fixture, data or configuration file
-- 4 different edits pass these tests, and they behave in 2 different ways on further calls, 3 of them like this one: please decide.
+- 4 different edits pass these tests, and they behave in 2 different ways on further calls, 3 of them like this one: please check that this one is right.
 
 **Which result is right?**
 
