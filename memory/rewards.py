@@ -7,6 +7,7 @@ Nothing here is stored alone: a reward is recomputed from the ledger whenever it
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,7 +15,7 @@ from types import MappingProxyType
 
 from memory.model import Actor, Contribution, Decision, Factor, Outcome, Permission, Signal, SignalKind, State, TaskKind
 
-WEIGHTS_VERSION = "3"
+WEIGHTS_VERSION = "4"
 """Names the two tables below and what outcomes aim at; it changes whenever one of them does."""
 
 COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -64,6 +65,9 @@ SIGNAL_WORTH: Mapping[SignalKind, SignalWorth] = MappingProxyType(
         SignalKind.REACTION_DOWN: SignalWorth(value=0.0, weight=0.6),
         # A fix is also closed because it came too late or another user made it.
         SignalKind.FIX_CLOSED: SignalWorth(value=0.0, weight=0.8),
+        # The failure was worth a fix, but not this edit.
+        SignalKind.FIX_EDITED: SignalWorth(value=0.2, weight=0.8),
+        SignalKind.FIX_REVERTED: SignalWorth(value=0.0, weight=1.0),
         SignalKind.REJECTED: SignalWorth(value=0.0, weight=1.0),
         SignalKind.FINDING_FIXED: SignalWorth(value=1.0, weight=0.7),
         # Most of these went by the way.
@@ -211,6 +215,14 @@ def say(signal: Signal) -> float:
     """How far a signal supports the decision, within [-1, 1]: below 0 it opposes it, 0 without weight."""
     worth = SIGNAL_WORTH[signal.kind]
     return signal.weight * worth.weight * (2.0 * worth.value - 1.0)
+
+
+def rejected(signals: Iterable[Signal]) -> frozenset[str]:
+    """The decisions that these signals oppose on the whole. Give signals that were not taken back."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for signal in signals:
+        sums[signal.decision_id] += say(signal)
+    return frozenset(decision for decision, total in sums.items() if total < 0.0)
 
 
 def millionths(share: float) -> int:

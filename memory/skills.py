@@ -1,4 +1,4 @@
-"""Skills: proven edits without their names, how well they do, and which of them fit a failure; and how well templates do.
+"""Skills: proven edits without their names, how well they do, and which of them fit a failure.
 
 Nothing is counted or kept here: a skill is derived from experiences and signals each time, so that feedback that was taken
 back and experiences that were forgotten leave no trace, and the same memory gives the same skills.
@@ -11,13 +11,13 @@ import difflib
 import hashlib
 import keyword
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
 
-from memory.model import AttemptOutcome, EditShape, Experience, Family, Recollection, Signal
+from memory.model import AttemptOutcome, EditShape, Experience, Recollection, Signal
 from memory.rewards import clipped, say
 from memory.store import Store
 from memory.store.totals import QUORUM
@@ -240,7 +240,7 @@ def _reaches(skill: Skill, repository: str, quorum: int) -> bool:
 def fitting(
     skills: Sequence[Skill], recalled: Iterable[Recollection], *, family: str, repository: str, quorum: int = QUORUM
 ) -> dict[EditShape, float]:
-    """The edits to try at a failure, each with how well it fits, within (0, 1].
+    """The edits to try at a failure, each with how well it fits, within (0, 1]; give what was recalled without rejected fixes.
 
     An edit that repaired a recalled failure fits as well as that failure resembles this one; a skill with a good record at
     failures of this family fits as often as it succeeds.
@@ -262,54 +262,3 @@ def _recalled(recalled: Iterable[Recollection], repository: str) -> Iterator[tup
 
 def _on_record(skills: Iterable[Skill], family: str) -> Iterator[tuple[EditShape, float]]:
     return ((each.shape, each.rate) for each in skills if each.rate >= GOOD_RATE and family in each.families)
-
-
-# ── Templates ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-PSEUDO_REPAIRS = 8.0
-"""How many expected repairs the prior is worth. A template that was tried in vain falls to a half after as many."""
-
-BOUNDS = (0.2, 5.0)
-
-QUOTA = 200
-"""So many attempts of one repository count, the first given: none may say alone how all others are repaired."""
-
-
-def edit_weights(experiences: Iterable[Experience], family: Family, prior: Mapping[str, float]) -> dict[str, float]:
-    """What to multiply each template's prior by for a family of failures; `prior` is by template, in any unit.
-
-    A weight is the posterior mean of the template's relative rate of success under a Gamma prior around 1, as observed
-    counts are shrunk towards expected ones in disease mapping (Clayton and Kaldor 1987, "Empirical Bayes estimates of
-    age-standardized relative risks"). Within a family of failures the weight over all failures is the prior.
-    Give the latest experiences first. Templates without experience are left out: their weight is 1.
-    """
-    counted: Counter[str] = Counter()
-    everything = []
-    for experience in experiences:
-        counted[experience.repository] += 1
-        if counted[experience.repository] <= QUOTA:
-            everything.append(experience)
-    relatives = [each for each in everything if each.family is family]
-    return _weights(relatives, prior, _weights(everything, prior, {}))
-
-
-def _weights(
-    experiences: Iterable[Experience], prior: Mapping[str, float], base: Mapping[str, float]
-) -> dict[str, float]:
-    """Observed over expected repairs, shrunk towards `base`; every repair is expected in proportion to prior times tries."""
-    tried, repaired = Counter[str](), Counter[str]()
-    for each in experiences:
-        tried.update(each.tried)
-        if _is_proven(each) and each.shape is not None:
-            repaired[each.shape.template] += 1
-    chances = {name: count * prior[name] * base.get(name, 1.0) for name, count in tried.items() if name in prior}
-    total = sum(chances.values())
-    if not total:
-        return dict(base)
-    repairs = sum(repaired[name] for name in chances)
-    found = dict(base)
-    for name, chance in chances.items():
-        expected = repairs * chance / total
-        rate = (repaired[name] + PSEUDO_REPAIRS) / (expected + PSEUDO_REPAIRS)
-        found[name] = min(max(base.get(name, 1.0) * rate, BOUNDS[0]), BOUNDS[1])
-    return found

@@ -81,7 +81,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     """A user judged something that Apprentice posted.
 
     `source` is unique to the event; `undone` retracts an earlier event with the same source. `number` is the issue or
-    pull request with the verdict's comment.
+    pull request with the verdict's comment; `head_sha` is what was merged of a fix.
     """
 
     repository: RepositoryRef
@@ -92,10 +92,11 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     undone: bool = False
     note: str = ""
     number: int = 0
+    head_sha: str = ""
 
 
 class TrackPull(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
-    """A pull request got new commits or was closed: find the applied suggestions, and poll its reactions."""
+    """A pull request got new commits or was closed: find the applied suggestions and reverted fixes, poll its reactions."""
 
     repository: RepositoryRef
     actor: Actor

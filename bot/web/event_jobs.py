@@ -224,6 +224,7 @@ def _on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
         kind=SignalKind.FIX_MERGED if pull.merged else SignalKind.FIX_CLOSED,
         subject=Subject(kind=SubjectKind.FIX_PULL, id=pull.number),
         source=f"pull:{pull.number}",
+        head_sha=pull.head.sha if pull.merged else "",
         undone=event.action == "reopened",
     )
     return (verdict,)

@@ -41,12 +41,16 @@ class Permission(StrEnum):
 class SignalKind(StrEnum):
     """One thing that a user can do about a decision. Silence is no signal.
 
+    An edited fix was merged after a user put another edit in the place of ours; a reverted one was merged and taken out.
+
     Those of findings follow from the code of a later push: a change of its lines ended it, a change of other lines did, a
     comment silenced the tool, the lines or the file went for other reasons; or it was still there at the merge.
     """
 
     FIX_MERGED = "fix_merged"
     FIX_CLOSED = "fix_closed"
+    FIX_EDITED = "fix_edited"
+    FIX_REVERTED = "fix_reverted"
     SUGGESTION_APPLIED = "suggestion_applied"
     THREAD_RESOLVED = "thread_resolved"
     REACTION_UP = "reaction_up"

@@ -129,6 +129,16 @@ class Posts:
         """All posts on one issue or pull request, oldest first."""
         return self._where(posts.c.repository == repository, posts.c.number == number)
 
+    def latest(self, repository: str, kind: PostKind, most: int) -> list[Post]:
+        """The latest posts of a kind, oldest first, at most so many."""
+        newest = (posts.c.created_at.desc(), posts.c.github_id.desc())
+        query = select(posts.c.github_id).where(posts.c.repository == repository, posts.c.kind == kind)
+        return self._where(
+            posts.c.repository == repository,
+            posts.c.kind == kind,
+            posts.c.github_id.in_(query.order_by(*newest).limit(most)),
+        )
+
     def watched(self, repository: str) -> list[Post]:
         """The posts from which something may still be learned, oldest first."""
         return self._where(posts.c.repository == repository, posts.c.watched)

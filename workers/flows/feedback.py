@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memory.model import (
     Attempt,
     Decision,
@@ -20,29 +22,27 @@ from memory.model import (
     Signal,
     SignalKind,
     Task,
-    TaskKind,
 )
 from memory.reflections import digest, keep
 from memory.rewards import trusted
-from memory.store.database import load
 from workers.context import JobContext
 from workers.diffs import apply_unified, parse_diff, patched, split_lines
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
+from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_replaced
 from workers.flows.replies import post_comment, reply_to_outsider
 from workers.flows.rounds import REPAIR_OF_REVIEW, key_of_push
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
-from workers.repair.result import Repaired
 from workers.review.suggestions import difference
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
 VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})
-CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_CLOSED})
+CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_EDITED, SignalKind.FIX_CLOSED})
 
 
 def run(job: Feedback, context: JobContext) -> Sequence[Job]:
@@ -54,6 +54,8 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
                 context.learner.retract(decision, signal.kind, signal.source, actor=job.actor)
         return ()
     github = context.connect(job.repository)
+    if job.kind is SignalKind.FIX_MERGED and posts and was_replaced(job, posts[0], github, context):
+        job = replace(job, kind=SignalKind.FIX_EDITED)
     signals = _record_signals(job, posts, github, context)
     if job.kind is SignalKind.REJECTED and job.note:
         reflect(signals, job.note, job.repository, github, context)
@@ -159,6 +161,7 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     repository = job.repository.key
     if job.merged:
         _record_left_unchanged(job, context)
+        record_reverts(job, context)
     watched = [post for post in context.store.posts.on(repository, job.number) if post.watched]
     if not watched:
         return ()
@@ -224,7 +227,7 @@ def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:
 
 def _applied(sighting: Sighting, mirror: Mirror, job: TrackPull) -> bool:
     suggestion, path = sighting.finding.suggestion, sighting.finding.path
-    if suggestion is None or (before := _text_at(mirror, sighting.sha, path)) is None:
+    if suggestion is None or (before := text_at(mirror, sighting.sha, path)) is None:
         return False
     after = mirror.text(job.head_sha, path)
     return after is not None and was_applied(suggestion, before, after)
@@ -232,26 +235,17 @@ def _applied(sighting: Sighting, mirror: Mirror, job: TrackPull) -> bool:
 
 def _repair_applied(post: Post, mirror: Mirror, job: TrackPull, context: JobContext) -> bool:
     """Whether the new head has the repair that a comment suggests."""
-    found = _repair_of(post.decision_ids[0], context)
+    found = repair_of(post.decision_ids[0], context)
     if found is None:
         return False
     task, _, attempt = found
     (file,) = parse_diff(attempt.patch).files
-    before, after = _text_at(mirror, task.sha, file.path), mirror.text(job.head_sha, file.path)
+    before, after = text_at(mirror, task.sha, file.path), mirror.text(job.head_sha, file.path)
     if before is None or after is None:
         return False
     lines = frozenset(range(1, len(split_lines(before)) + 1))
     suggestion = difference(before, apply_unified(before, attempt.patch), lines)
     return suggestion is not None and was_applied(suggestion, before, after)
-
-
-def _text_at(mirror: Mirror, sha: str, path: str) -> str | None:
-    """A text at an earlier head; None where it or its commit is gone."""
-    try:
-        mirror.fetch(sha)
-    except Gone:
-        return None
-    return mirror.text(sha, path)
 
 
 def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:
@@ -285,20 +279,9 @@ def reflect(
     for signal in signals:
         if signal.weight > 0.0:
             context.store.reasons.add(signal.id, words)
-            if (found := _repair_of(signal.decision_id, context)) is not None:
+            if (found := repair_of(signal.decision_id, context)) is not None:
                 mirror = context.mirror(repository, github)
                 keep(context.store, _reflection(signal, *found, words, mirror))
-
-
-def _repair_of(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:
-    """The repair that a decision led to; None for anything else."""
-    decision = context.store.ledger.decision(decision_id)
-    stored = context.store.tasks.get(decision.task_id) if decision else None
-    if stored is None or stored.task.kind is not TaskKind.REPAIR or not stored.summary:
-        return None
-    repaired = load(Repaired, stored.summary)
-    attempt = next((each for each in repaired.attempts if each.decision_id == decision_id), None)
-    return None if attempt is None or repaired.failure is None else (stored.task, repaired.failure, attempt)
 
 
 def _reflection(

@@ -295,6 +295,7 @@ def test_our_own_pull_request(changes: dict[str, Any], kind: SignalKind, undone:
         subject=Subject(kind=SubjectKind.FIX_PULL, id=31),
         source="pull:31",
         undone=undone,
+        head_sha=HEAD if kind is SignalKind.FIX_MERGED else "",
     )
     assert [job for job in route("pull_request", changes) if isinstance(job, Feedback)] == [verdict]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memory.model import AttemptOutcome, EditShape, Experience, Family
-from memory.skills import BOUNDS, QUOTA, edit_weights
+from memory.template_weights import BOUNDS, QUOTA, edit_weights
 
 PRIOR = {"swap": 0.5, "drop": 0.5, "wrap": 0.1}
 

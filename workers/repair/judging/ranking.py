@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log2
 from os.path import commonprefix
 
 import msgspec
@@ -50,7 +51,7 @@ class PlausibleEdit:
     """A plausible edit and what is known of it. `observed` is how it behaves, None where that is unknown.
 
     `size` is in characters. `liking` is how well people here like such edits, None where that is not known: it orders what
-    is worth about the same, and nothing else.
+    is worth about the same, and nothing else. `weight` is what maintainers' verdicts multiply its score by.
     """
 
     candidate: Candidate
@@ -58,6 +59,7 @@ class PlausibleEdit:
     kind: Kind
     size: int
     liking: float | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,9 +179,17 @@ def worth(field: Field) -> list[float]:
 
 
 def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
-    """The edits of one cluster: they behave alike, so of those worth about the same the most liked, else the smallest is first."""
+    """The edits of one cluster: they behave alike, so of those worth about the same the most liked, else the smallest is first.
+
+    Those that verdicts make twice as likely to be accepted are liked more, whatever their size.
+    """
     least = SAME * max(worths[n] for n in group)
-    found = sorted(group, key=lambda n: (worths[n] < least, field.edits[n].size * (worths[n] >= least), -worths[n]))
+
+    def key(n: int) -> tuple[bool, int, int, float]:
+        near, edit = worths[n] >= least, field.edits[n]
+        return not near, -round(log2(edit.weight)) * near, edit.size * near, -worths[n]
+
+    found = sorted(group, key=key)
     return [found[place] for place in _liked_first([worths[n] for n in found], found, field)]
 
 
@@ -212,14 +222,14 @@ def _confidence(field: Field, groups: int) -> Confidence:
 
 
 def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
-    """The doubt about the best edit. Where others agree with it, its form says less."""
+    """The doubt about the best edit, whoever likes its kind. Where others agree with it, its form says less."""
     kind = field.edits[best].kind
     alone = len(field.edits) == 1
     if kind.silences:
         return Doubt.SILENCES
     if alone and kind.prone:
         return Doubt.PRONE
-    if worth_of_best < FAR_FETCHED * field.suspicion:
+    if worth_of_best < FAR_FETCHED * field.suspicion * field.edits[best].weight:
         return Doubt.FAR_FETCHED
     return Doubt.SEARCH_CUT if alone and not field.thorough else Doubt.NONE
 
@@ -257,12 +267,19 @@ Observing = Callable[[Candidate, Observe], Observed | None]
 class Comparer:
     """Compares candidates for one failure.
 
-    `suspicion` is the score of the likeliest place of the fault; `taste` knows what maintainers prefer, where it is known.
+    `suspicion` is the score of the likeliest place of the fault; `taste` knows what maintainers prefer, where it is known;
+    `verdicts` is what theirs made of the scores, by template.
     """
 
     def __init__(
-        self, sources: Mapping[str, str], failure: Failure, suspicion: float, taste: PreferenceModel | None = None
+        self,
+        sources: Mapping[str, str],
+        failure: Failure,
+        suspicion: float,
+        taste: PreferenceModel | None = None,
+        verdicts: Mapping[str, float] = {},
     ) -> None:
+        self._verdicts = verdicts
         self._sources = sources
         self._suspicion = suspicion
         self._failure = failure
@@ -287,6 +304,7 @@ class Comparer:
                 kind=kind_of(old, candidate.source),
                 size=changed_characters(old, candidate.source),
                 liking=liked,
+                weight=self._verdicts.get(candidate.template, 1.0),
             )
             for candidate, old, seen, liked in zip(candidates, before, observed, likings, strict=True)
         )

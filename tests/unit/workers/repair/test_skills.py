@@ -116,7 +116,15 @@ def test_only_what_a_template_makes_is_replayed() -> None:
     """A model's edits, and pairs, are remembered and not searched for."""
     made = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
     written = EditShape(template=MODEL, before="$0 < $1", after="$0 <= $1")
-    assert replayable({made: 0.5, written: 0.9}) == {made: 0.5}
+    assert replayable({made: 0.5, written: 0.9}, {}) == {made: 0.5}
+
+
+def test_what_maintainers_seldom_accept_is_not_replayed() -> None:
+    """A learned edit of a kind that is rejected now and then fits less; one that is seldom accepted waits for its place."""
+    made = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
+    assert replayable({made: 0.5}, {"comparison_operator": 1.8}) == {made: 0.5}
+    assert replayable({made: 0.5}, {"comparison_operator": 0.8}) == {made: 0.4}
+    assert replayable({made: 0.5}, {"comparison_operator": 0.3}) == {}
 
 
 def alone(text: str) -> str:

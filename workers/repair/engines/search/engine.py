@@ -6,11 +6,14 @@ import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from memory.model import Attempt, Decision, EditShape
 from memory.reflections import given
-from memory.skills import current, edit_weights, fitting
+from memory.rewards import rejected
+from memory.skills import current, fitting
+from memory.template_weights import edit_weights, judged_edits, verdict_weights
 from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, put_off, restored
 from workers.repair.engines.search.candidates import CandidateQueue
 from workers.repair.engines.search.search import REPLAY
@@ -40,11 +43,15 @@ SLICE = 0.25
 MOST_EXPERIENCES = 2000
 """How many of the latest attempts say how well each kind of edit does."""
 
+UNWANTED = 0.5
+"""A learned edit whose template weighs less by maintainers' verdicts is not tried before the others."""
+
 
 @contextmanager
 def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
     """The search for one case, for so many seconds with its proofs; its test runners are open within the context."""
     deadline = time.monotonic() + seconds
+    memory = _memory(case, deps) if case.remembers else SearchMemory()
     with deps.session(
         deps.sandbox,
         case.project,
@@ -52,27 +59,63 @@ def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, second
         case.failure,
         deps.progress,
         sources=case.sources,
-        weights=_weights(case, deps) if case.remembers else {},
+        weights=memory.weights(),
+        verdicts=memory.verdicts,
         taste=deps.taste(case.task.repository) if case.remembers else None,
         limits=deps.limits,
         proven_by=deadline,
     ) as session:
-        yield SearchEngine(case, deps, previous, session, deadline - reserved(seconds, case.reproduction))
+        yield SearchEngine(case, deps, previous, session, deadline - reserved(seconds, case.reproduction), memory)
 
 
-def _weights(case: Case, deps: RepairDeps) -> dict[str, float]:
-    """The learned factors of the templates' priors for this kind of failure."""
-    prior = {template.name: template.prior_for(case.failure.family) for template in all_templates()}
-    return edit_weights(deps.experiences.latest(MOST_EXPERIENCES), case.failure.family, prior)
+@dataclass(frozen=True, slots=True)
+class SearchMemory:
+    """What the search knows from before: factors of the templates' priors by tests and by verdicts, and rejected fixes."""
+
+    tests: Mapping[str, float] = field(default_factory=dict)
+    verdicts: Mapping[str, float] = field(default_factory=dict)
+    rejected: frozenset[str] = frozenset()
+
+    def weights(self) -> dict[str, float]:
+        """Both factors together."""
+        names = self.tests.keys() | self.verdicts.keys()
+        return {name: self.tests.get(name, 1.0) * self.verdicts.get(name, 1.0) for name in names}
+
+
+def _memory(case: Case, deps: RepairDeps) -> SearchMemory:
+    """What is known for this kind of failure in this repository."""
+    family, templates = case.failure.family, all_templates()
+    known = deps.experiences.latest(MOST_EXPERIENCES)
+    fixes = {each.id for each in (*known, *(found.experience for found in case.recalled)) if each.shape}
+    signals = deps.store.ledger.live_signals(sorted(fixes))
+    opposed = rejected(signals)
+    return SearchMemory(
+        tests=edit_weights(known, family, {each.name: each.prior_for(family) for each in templates}, opposed),
+        verdicts=verdict_weights(
+            judged_edits(known, signals),
+            {each.name: each.strategy for each in templates},
+            repository=case.task.repository,
+            family=family,
+            quorum=deps.learner.quorum,
+        ),
+        rejected=opposed,
+    )
 
 
 class SearchEngine:
     """The search for one case until `deadline` (of time.monotonic)."""
 
     def __init__(
-        self, case: Case, deps: RepairDeps, previous: PreviousAttempts, session: SearchSession, deadline: float
+        self,
+        case: Case,
+        deps: RepairDeps,
+        previous: PreviousAttempts,
+        session: SearchSession,
+        deadline: float,
+        memory: SearchMemory,
     ) -> None:
         self._case = case
+        self._memory = memory
         self._deps = deps
         self._previous = previous
         self._session = session
@@ -133,7 +176,9 @@ class SearchEngine:
         case, quorum = self._case, self._deps.learner.quorum
         family, repository = case.failure.family, case.task.repository
         skills = current(self._deps.store)
-        return replayable(fitting(skills, case.recalled, family=family, repository=repository, quorum=quorum))
+        recalled = [each for each in case.recalled if each.experience.id not in self._memory.rejected]
+        found = fitting(skills, recalled, family=family, repository=repository, quorum=quorum)
+        return replayable(found, self._memory.verdicts)
 
 
 def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
@@ -153,10 +198,14 @@ def open_strategies(strategies: Iterable[str], tried: Collection[str]) -> tuple[
     return tuple(name for name in left if name != DEEP) or tuple(left)
 
 
-def replayable(fitting: Mapping[EditShape, float]) -> dict[EditShape, float]:
-    """Those of the fitting edits that a template makes."""
-    known = {template.name for template in all_templates()}
-    return {shape: weight for shape, weight in fitting.items() if shape.template in known}
+def replayable(fitting: Mapping[EditShape, float], verdicts: Mapping[str, float]) -> dict[EditShape, float]:
+    """Those of the fitting edits that a template makes, less what maintainers seldom accept of it."""
+    liked = {template.name: min(verdicts.get(template.name, 1.0), 1.0) for template in all_templates()}
+    return {
+        shape: weight * liked[shape.template]
+        for shape, weight in fitting.items()
+        if liked.get(shape.template, 0.0) >= UNWANTED
+    }
 
 
 def replays(learned: Mapping[EditShape, float]) -> int:

@@ -60,12 +60,14 @@ class SearchSession:
         *,
         sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
+        verdicts: Mapping[str, float] = {},
         taste: PreferenceModel | None = None,
         limits: Limits | None = None,
         proven_by: float = math.inf,
     ) -> None:
         """No proof lasts past `proven_by` (of time.monotonic). `sources` are the Python files of the project, if they were
-        read already. `weights` multiply the templates' priors; `taste` orders what is worth the same.
+        read already. `weights` multiply the templates' priors, of which `verdicts` is the maintainers' part; `taste` orders
+        what is worth the same.
         """
         self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._reproduction = reproduction
@@ -80,7 +82,7 @@ class SearchSession:
         found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         self._suspects = [each for each in found if project.paths.hold(each.path)]
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
-        self._comparer = Comparer(self.sources, failure, suspicion, taste)
+        self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
         self._wanted = screening_tests(reproduction, failure, self._suspects)
         self._open = open_pool(sandbox, project, self._wanted, limits=limits)
         self._clock = Clock(math.inf)

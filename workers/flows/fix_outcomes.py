@@ -1,0 +1,160 @@
+"""Tell by the code what became of fixes: merged with another edit in its place, or taken out again by a later merge."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory.model import Attempt, Failure, Permission, Post, PostKind, SignalKind, Task, TaskKind
+from memory.parsing import parse_module
+from memory.rewards import trusted
+from memory.store.database import load
+from workers.context import JobContext
+from workers.diffs import parse_diff, patched, split_lines
+from workers.errors import Gone
+from workers.git import Mirror
+from workers.git_command import TooMuchForGit
+from workers.history.outcomes import was_applied
+from workers.jobs import Feedback, TrackPull
+from workers.repair.result import Repaired
+from workers.review.suggestions import difference
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
+
+MOST_FIXES = 100
+"""So many of a repository's latest fixes are looked for in what is merged."""
+
+
+def repair_of(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:
+    """The repair that a decision led to; None for anything else."""
+    decision = context.store.ledger.decision(decision_id)
+    stored = context.store.tasks.get(decision.task_id) if decision else None
+    if stored is None or stored.task.kind is not TaskKind.REPAIR or not stored.summary:
+        return None
+    repaired = load(Repaired, stored.summary)
+    attempt = next((each for each in repaired.attempts if each.decision_id == decision_id), None)
+    return None if attempt is None or repaired.failure is None else (stored.task, repaired.failure, attempt)
+
+
+def text_at(mirror: Mirror, sha: str, path: str) -> str | None:
+    """A text at an earlier head; None where it or its commit is gone."""
+    try:
+        mirror.fetch(sha)
+    except Gone:
+        return None
+    return mirror.text(sha, path)
+
+
+def was_replaced(job: Feedback, post: Post, github: GitHub, context: JobContext) -> bool:
+    """Whether a fix was merged without our edit. Where that cannot be seen, it was not."""
+    if not job.head_sha or (found := repair_of(post.decision_ids[0], context)) is None:
+        return False
+    mirror = context.mirror(job.repository, github)
+    merged = {path: text_at(mirror, job.head_sha, path) for path in _paths(found[2])}
+    edits = _edits(found[0], found[2], mirror)
+    return any((now := merged[edit.path]) is not None and not edit.is_kept(now) for edit in edits)
+
+
+def record_reverts(job: TrackPull, context: JobContext) -> None:
+    """Record the merged fixes that a merged pull request takes out again, and those that it brings back."""
+    fixes = context.store.posts.latest(job.repository.key, PostKind.FIX_PULL, MOST_FIXES)
+    merged = [each for each in fixes if each.number != job.number and _outcomes(each, context)]
+    if not merged:
+        return
+    github = context.connect(job.repository)
+    permission = github.permission(job.actor)
+    if trusted(permission, job.actor) == 0.0:
+        return
+    mirror = context.mirror(job.repository, github)
+    try:
+        mirror.fetch(job.head_sha, base := github.pull(job.number).base_sha)
+        start = mirror.merge_base(base, job.head_sha)
+        changed = {file.path for file in parse_diff(mirror.diff(start, job.head_sha)).files}
+    except (Gone, TooMuchForGit):  # then nothing can be seen, and nothing is recorded
+        return
+    for post in merged:
+        taken_out = _taken_out(post, mirror, start, job.head_sha, changed, context)
+        if taken_out is True:
+            _exchange(post, SignalKind.FIX_MERGED, SignalKind.FIX_REVERTED, job, permission, context)
+        elif taken_out is False and SignalKind.FIX_REVERTED in _outcomes(post, context):
+            _exchange(post, SignalKind.FIX_REVERTED, SignalKind.FIX_MERGED, job, permission, context)
+
+
+def _exchange(
+    post: Post, was: SignalKind, now: SignalKind, job: TrackPull, permission: Permission, context: JobContext
+) -> None:
+    """Record one signal and take back those that it makes untrue; a worker that does it again changes nothing."""
+    for decision in post.decision_ids:
+        context.learner.record_signal(decision, now, job.actor, permission, f"merge:{job.number}")
+        for signal in context.store.ledger.live_signals([decision]):
+            if signal.kind is was:
+                context.learner.retract(decision, was, signal.source, actor=job.actor)
+
+
+def _outcomes(post: Post, context: JobContext) -> set[SignalKind]:
+    """Whether a fix was merged, and whether it is reverted."""
+    live = context.store.ledger.live_signals(post.decision_ids[:1])
+    return {signal.kind for signal in live} & {SignalKind.FIX_MERGED, SignalKind.FIX_REVERTED}
+
+
+def _taken_out(
+    post: Post, mirror: Mirror, start: str, end: str, changed: Collection[str], context: JobContext
+) -> bool | None:
+    """Whether a change takes a fix out (True) or brings it back (False); None where it does neither."""
+    found = repair_of(post.decision_ids[0], context)
+    if found is None or not set(changed).intersection(_paths(found[2])):
+        return None
+    turns = {
+        (edit.is_in(mirror.text(start, edit.path)), edit.is_in(mirror.text(end, edit.path)))
+        for edit in _edits(found[0], found[2], mirror)
+    }
+    return True if turns == {(True, False)} else False if turns == {(False, True)} else None
+
+
+@dataclass(frozen=True, slots=True)
+class _FixedFile:
+    """One file of a fix, without and with it."""
+
+    path: str
+    without: str
+    fixed: str
+
+    def is_kept(self, now: str) -> bool:
+        """Whether a text still has the edit; comments and the form of the code do not count."""
+        return _tree(now) == _tree(self.fixed) or self._made(self.without, self.fixed, now)
+
+    def is_in(self, now: str | None) -> bool | None:
+        """Whether a text has the edit; None where it has neither the edit nor what was there before."""
+        if now is None:
+            return None
+        if self._made(self.without, self.fixed, now) or now == self.fixed:
+            return True
+        return False if self._made(self.fixed, self.without, now) or now == self.without else None
+
+    @staticmethod
+    def _made(old: str, new: str, now: str) -> bool:
+        found = difference(old, new, frozenset(range(1, len(split_lines(old)) + 1)))
+        return found is not None and was_applied(found, old, now)
+
+
+def _tree(text: str) -> str:
+    """The code of a text without its form; the text itself where it does not parse."""
+    try:
+        return ast.dump(parse_module(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+
+
+def _paths(attempt: Attempt) -> list[str]:
+    return [file.path for file in parse_diff(attempt.patch).files]
+
+
+def _edits(task: Task, attempt: Attempt, mirror: Mirror) -> Iterator[_FixedFile]:
+    """The files of a fix that were there before; none where its commit is gone."""
+    before = {path: text_at(mirror, task.sha, path) for path in _paths(attempt)}
+    if all(text is not None for text in before.values()):
+        for path, fixed in patched(attempt.patch, before.get).items():
+            yield _FixedFile(path, before[path] or "", fixed)
