@@ -56,14 +56,17 @@ def forget(
 ) -> int:
     """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 
-    Either all signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
+    The experiences of forgotten outcomes go as well, and with them what they say of templates and skills. Either all signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
     """
     retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
     undone = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)
     judged = (
         (outcome, _negative(contributions_of_outcome(decision, outcome))) for decision, outcome in lessons.outcomes
     )
-    return store.ledger.append_signals(undone) + store.ledger.withdraw(judged, now)
+    forgotten = store.ledger.append_signals(undone) + store.ledger.withdraw(judged, now)
+    for _, outcome in lessons.outcomes:
+        store.experiences.delete(outcome.decision_id)
+    return forgotten
 
 
 def retraction(given: Signal, signal_id: str, now: datetime, by: Actor | None) -> Signal:

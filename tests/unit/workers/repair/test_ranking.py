@@ -134,3 +134,20 @@ def test_a_field_of_some_keeps_their_liking() -> None:
     whole = liked(field((0.5, None), (0.4, None)), 1.0, 2.0)
     assert [edit.liking for edit in whole.only([whole.edits[1].candidate]).edits] == [2.0]
     assert field((0.5, None)).only(()).edits == ()
+
+
+def test_of_edits_that_behave_alike_the_accepted_kind_is_first() -> None:
+    """Of about equal worth, an edit of a kind that is accepted twice as often comes before a smaller one."""
+    small, large = field((0.6, behaves("1")), (0.4, behaves("1"))).edits
+    both = replace(field(), edits=(small, replace(large, size=30)))
+    assert opinion(both).order == (0, 1)
+    judged = replace(both, edits=(replace(small, weight=0.4), replace(large, size=30, weight=1.5)))
+    assert opinion(judged).order == (1, 0)
+
+
+def test_a_disliked_kind_is_not_far_fetched_for_that() -> None:
+    """What verdicts took from an edit's score is no doubt about whether it is right."""
+    disliked = field((0.05, None))
+    assert opinion(disliked).doubt is Doubt.FAR_FETCHED
+    edits = tuple(replace(each, weight=0.1) for each in disliked.edits)
+    assert opinion(replace(disliked, edits=edits)).doubt is Doubt.NONE
