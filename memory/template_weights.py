@@ -139,7 +139,7 @@ def _observation(signals: Sequence[Signal]) -> Sum:
 def verdict_weights(
     judged: Sequence[JudgedEdit], kinds: Mapping[str, str], *, repository: str, family: Family, quorum: int = QUORUM
 ) -> dict[str, float]:
-    """What to multiply the priors of templates by for what maintainers said of their edits; `kinds` is template to strategy.
+    """What to multiply the priors of templates by for the verdicts on their edits; `kinds` is template to strategy.
 
     A weight is how often the template's edits are expected to be accepted here, relative to those of an unknown kind. What
     this repository says comes first, of this template and family in full; other repositories say how much a strategy is

@@ -222,7 +222,7 @@ def _confidence(field: Field, groups: int) -> Confidence:
 
 
 def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
-    """The doubt about the best edit, whoever likes its kind. Where others agree with it, its form says less."""
+    """The doubt about the best edit, liked or not. Where others agree with it, its form says less."""
     kind = field.edits[best].kind
     alone = len(field.edits) == 1
     if kind.silences:
