@@ -31,8 +31,8 @@ GUARD, CONVERSION, OTHER = "guard", "conversion", "other"
 MAYA = Actor(id=1, login="maya")
 BUDGET_SECONDS = 30.0
 
-FOLLOWED = 4
-"""So many fixes in a row have to be of the liked kind."""
+FOLLOWED = 6
+"""So many fixes in a row have to be of the liked kind: as many as there are programs."""
 
 MOST = {False: 15, True: 25}
 """How many verdicts the fixes may need, before the taste changes and after it."""
@@ -220,6 +220,7 @@ def main() -> int:
     """Measure, print, and end with 1 where a seed needs more verdicts than it may."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.taste", description=__doc__)
     parser.add_argument("--seeds", type=int, default=10, help="repositories, each with a memory of its own")
+    parser.add_argument("--from-seed", type=int, default=0, help="the first of them")
     parser.add_argument(
         "--kept", action="store_true", help="the programs that are kept to check, instead of the others"
     )
@@ -231,7 +232,7 @@ def main() -> int:
     chosen = parser.parse_args()
     known = [program for program in programs() if program.kept is chosen.kept]
     phases: list[Phase] = []
-    for seed in range(chosen.seeds):
+    for seed in range(chosen.from_seed, chosen.from_seed + chosen.seeds):
         phases += played(seed, known, chosen.first, silent=chosen.without_verdicts)
         if chosen.json:
             chosen.json.write_text(json.dumps([asdict(each) for each in phases], indent=1))
