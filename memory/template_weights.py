@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.model import AttemptOutcome, Experience, Factor, Family, Signal
-from memory.rewards import SIGNAL_WORTH, acceptance, clipped, millionths
+from memory.rewards import LEAST_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
 from memory.skills import parts_of
 from memory.store.totals import MILLION, QUORUM, Sum, Witness, reaching
 
@@ -106,13 +106,15 @@ class JudgedEdit:
 
 
 def judged_edits(experiences: Iterable[Experience], signals: Iterable[Signal]) -> list[JudgedEdit]:
-    """The proven edits of templates that live signals with weight are about, oldest verdict first."""
+    """The proven edits of templates that live signals judge, oldest verdict first; a resolved thread alone is no verdict."""
     given: defaultdict[str, list[Signal]] = defaultdict(list)
     for signal in signals:
         if signal.weight * SIGNAL_WORTH[signal.kind].weight > 0.0:
             given[signal.decision_id].append(signal)
     found = [_judged(each, given[each.id]) for each in experiences if each.shape is not None and each.id in given]
-    return sorted(found, key=lambda each: (each.judged_at, each.id))
+    least = millionths(LEAST_WEIGHT)
+    judged = (each for each in found if sum(weight for weight, _ in each.verdicts.values()) >= least)
+    return sorted(judged, key=lambda each: (each.judged_at, each.id))
 
 
 def _judged(experience: Experience, signals: Sequence[Signal]) -> JudgedEdit:

@@ -108,6 +108,14 @@ def test_without_verdicts_nothing_is_weighed(fixes: Fixes) -> None:
     assert fixes.weights() == {}
 
 
+def test_a_resolved_thread_is_no_verdict(fixes: Fixes) -> None:
+    """It neither moves a weight nor makes older verdicts fade."""
+    fixes.judge(fixes.fix("none_guard"), SignalKind.FIX_CLOSED)
+    before = fixes.weights()
+    fixes.judge(fixes.fix("none_guard"), SignalKind.THREAD_RESOLVED)
+    assert fixes.weights() == before
+
+
 def test_a_rejected_fix_lowers_its_like(fixes: Fixes) -> None:
     """Its template most, the other templates of its strategy less, and other kinds not at all."""
     fixes.judge(fixes.fix("none_guard"), SignalKind.FIX_CLOSED)
