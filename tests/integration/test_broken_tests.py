@@ -29,15 +29,16 @@ TOUCHED = {"shop/money.py": frozenset({2, 3})}
 
 
 def compared(
-    root: Path, changes: Mapping[str, str], reaching: tuple[str, ...] = (), seconds: float = 120
+    root: Path, changes: Mapping[str, str], reaching: tuple[str, ...] = (), seconds: float = 120, options: str = ""
 ) -> ComparedTests:
+    """`options` are further arguments of pytest at the head."""
     for name, files in (("base", BASE), ("head", {**BASE, **changes})):
         for path, text in files.items():
             (root / name / path).parent.mkdir(parents=True, exist_ok=True)
             (root / name / path).write_text(text)
     comparison = TestComparison(
         sandbox=Bubblewrap(),
-        head=discover(root / "head", python=None, test_command=PYTEST),
+        head=discover(root / "head", python=None, test_command=PYTEST + options),
         base=lambda: discover(root / "base", python=None, test_command=PYTEST),
         touched=TOUCHED,
         limits=Limits(),
@@ -120,6 +121,30 @@ def test_a_flaky_test_is_not_blamed_on_the_change(tmp_path: Path) -> None:
     flaky = "import os\n\n\ndef test_chance():\n    assert 'APPRENTICE_TRACE' in os.environ\n"
     found = compared(tmp_path, {"tests/test_chance.py": flaky})
     assert (found.broken, found.flaky) == ((), ("tests/test_chance.py::test_chance",))
+
+
+def test_chance_is_told_by_further_runs_where_no_changed_line_runs(tmp_path: Path) -> None:
+    """It fails in both of the head's first runs, of which one is of all tests and the other traced, and in no further one."""
+    seldom = (
+        "import os\nfrom pathlib import Path\n\n\ndef test_chance(request):\n"
+        "    alone = len(request.session.items) == 1 and 'APPRENTICE_TRACE' not in os.environ\n"
+        "    assert alone or 'int(cents)' not in Path('shop/money.py').read_text()\n"
+    )
+    changed = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
+    for name in ("base", "head"):
+        (tmp_path / name / "tests").mkdir(parents=True)
+        (tmp_path / name / "tests" / "test_chance.py").write_text(seldom)
+    found = compared(tmp_path, {"shop/money.py": changed})
+    assert list(broken(found)) == ["tests/test_money.py::test_up"]
+    assert found.flaky == ("tests/test_chance.py::test_chance",)
+
+
+def test_an_option_that_only_the_environment_of_the_head_left_out_is_said(tmp_path: Path) -> None:
+    """Environments are made to work: one of the head alone would hide that the change broke the configuration."""
+    wrong = "[pytest]\naddopts = --strict-marker-names\n"
+    found = compared(tmp_path, {"pytest.ini": wrong}, options=" -o addopts=")
+    assert [test.id for test in found.broken] == [""]
+    assert "--strict-marker-names" in found.broken[0].message
 
 
 def test_a_change_that_breaks_nothing(tmp_path: Path) -> None:

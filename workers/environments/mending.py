@@ -20,6 +20,7 @@ from memory.model import Plan
 from workers.environments.metadata import Declared, declared, requirement
 from workers.environments.tree_files import TreeFiles, well_known
 from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.run_tests import NO_OWN_OPTIONS
 
 MOST_MENDS = 8
 ALIKE = 0.8
@@ -242,10 +243,10 @@ def _plainer_command(case: _Case) -> Plan | None:
     )
     if kept != command:
         return case.changed(f"left out {' '.join(sorted(unknown))}: pytest does not know it", test_command=kept)
-    if "unrecognized arguments" in text and "addopts=" not in command:
+    if "unrecognized arguments" in text and NO_OWN_OPTIONS[-1] not in command:
         return case.changed(
             f"left out the project's own options of pytest: it does not know {' '.join(sorted(unknown))}",
-            test_command=(*command, "-o", "addopts="),
+            test_command=(*command, *NO_OWN_OPTIONS),
         )
     if (
         re.search(

@@ -41,6 +41,10 @@ CONFIGURED_IN = {
 """The files where pytest reads its configuration, and the text that marks it there."""
 
 
+NO_OWN_OPTIONS = ("-o", "addopts=")
+"""Arguments of pytest that leave out the options which the project configures."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first.
@@ -58,6 +62,11 @@ class Project:
     variables: tuple[tuple[str, str], ...] = ()
     note: str = ""
     paths: PathChoices = ALL_PATHS
+
+    @property
+    def without_own_options(self) -> bool:
+        """Whether the tests run without the options of pytest that the project configures."""
+        return NO_OWN_OPTIONS[-1] in self.test_command
 
     def starts_with(self, word: str) -> Path:
         """The path in the tree that an argument of the test command names, if it names any."""
