@@ -56,6 +56,7 @@ def reviewed_json(result: LocalReview) -> Json:
         "tests": _compared(result.reviewed.tests) if result.reviewed.tests else None,
         "culprit": result.reviewed.culprit.patch if result.reviewed.culprit else None,
         "fix": _fix(result.reviewed.fix) if result.reviewed.fix else None,
+        "unrepaired": result.reviewed.unrepaired,
     }
 
 

@@ -223,7 +223,8 @@ def _finding(finding: Finding, decided: PostingDecision) -> ReportItem:
         lines = suggestion.start_line, suggestion.end_line
         edit = LineEdit(path=finding.path, start=lines[0], end=lines[1], text=suggestion.replacement)
         passed = counted(suggestion.proof.suite.passed, "test")
-        why = f"suggested for lines {lines[0]}-{lines[1]}, applied and tested: {passed} passed before and after"
+        where = f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]}-{lines[1]}"
+        why = f"suggested for {where}, applied and tested: {passed} passed before and after"
         remedies = (Remedy(why=why, edits=_offered((edit,)), text=suggestion.replacement),)
     return ReportItem(
         rule=finding.rule,

@@ -92,6 +92,8 @@ def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
             print_diff(fix.patch, out)
         print_proof(fix.proof, out)
         print_question(fix.proof, out)
+    if reviewed.unrepaired:
+        out.print(reviewed.unrepaired, markup=False)
 
 
 def _print_findings(found: Sequence[Finding], out: Console, detail: Detail, elsewhere: Collection[str]) -> None:

@@ -30,20 +30,22 @@ def why(
     reference: Annotated[str, typer.Argument(metavar="DECISION_ID|FINGERPRINT|OWNER/NAME|PATH", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Explain a decision (the table's row, the evidence, the odds, the feedback), or a repository's environments."""
+    """Explain a decision (the table's row, the evidence, the odds, the feedback); of a repository the last one."""
     from bot.local import repository_name
     from memory.explain import environment_json, environment_lines, environments, explain
 
     with refusing():
         context = command_context()
         explanation = explain(context.store, context.learner, reference)
+        if explanation is None:
+            local = Path(reference).is_dir()
+            key = repository_name(Path(reference)) if local else repository_key(context.store, reference)
+            last = context.store.ledger.latest(key)
+            explanation = explain(context.store, context.learner, last.id) if last else None
         if explanation is not None:
             print_line(explanation.to_json(), explanation.text(), as_json=as_json)
             return
-        local = Path(reference).is_dir()
-        tried = environments(
-            context.store, repository_name(Path(reference)) if local else repository_key(context.store, reference)
-        )
+        tried = environments(context.store, key)
     if not tried:
         refuse(f"no decision, finding or environment of {reference!r}; `apprentice fix` and `review` print ids")
     print_line(

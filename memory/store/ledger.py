@@ -92,6 +92,13 @@ class Ledger:
         """A task's decisions, oldest first."""
         return self._decisions(_oldest_first().where(decisions.c.task_id == task_id))
 
+    def latest(self, repository: str) -> Decision | None:
+        """The last decision in a repository, if there is any."""
+        query = select(decisions.c.body).where(decisions.c.repository == repository)
+        with self.database.reading() as connection:
+            body = connection.execute(query.order_by(decisions.c.created_at.desc()).limit(1)).scalar_one_or_none()
+        return None if body is None else load(Decision, body)
+
     def outcome(self, decision_id: str) -> Outcome | None:
         """The outcome of a decision, if it has one yet."""
         with self.database.reading() as connection:

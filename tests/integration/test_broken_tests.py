@@ -31,7 +31,7 @@ TOUCHED = {"shop/money.py": frozenset({2, 3})}
 def compared(
     root: Path, changes: Mapping[str, str], reaching: tuple[str, ...] = (), seconds: float = 120, options: str = ""
 ) -> ComparedTests:
-    """`options` are further arguments of pytest at the head."""
+    """`options` are further arguments of pytest."""
     for name, files in (("base", BASE), ("head", {**BASE, **changes})):
         for path, text in files.items():
             (root / name / path).parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def compared(
     comparison = TestComparison(
         sandbox=Bubblewrap(),
         head=discover(root / "head", python=None, test_command=PYTEST + options),
-        base=lambda: discover(root / "base", python=None, test_command=PYTEST),
+        base=lambda: discover(root / "base", python=None, test_command=PYTEST + options),
         touched=TOUCHED,
         limits=Limits(),
         deadline=time.monotonic() + seconds,
@@ -139,12 +139,21 @@ def test_chance_is_told_by_further_runs_where_no_changed_line_runs(tmp_path: Pat
     assert found.flaky == ("tests/test_chance.py::test_chance",)
 
 
-def test_an_option_that_only_the_environment_of_the_head_left_out_is_said(tmp_path: Path) -> None:
-    """Environments are made to work: one of the head alone would hide that the change broke the configuration."""
+def test_an_option_that_the_environment_left_out_for_the_head_is_said(tmp_path: Path) -> None:
+    """Environments are made to work, and what was made for the head serves the base: it would hide what the change broke."""
     wrong = "[pytest]\naddopts = --strict-marker-names\n"
     found = compared(tmp_path, {"pytest.ini": wrong}, options=" -o addopts=")
     assert [test.id for test in found.broken] == [""]
     assert "--strict-marker-names" in found.broken[0].message
+
+
+def test_an_option_that_the_base_cannot_take_either_is_left_out(tmp_path: Path) -> None:
+    for name in ("base", "head"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    changed = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
+    found = compared(tmp_path, {"shop/money.py": changed}, options=" -o addopts=")
+    assert list(broken(found)) == ["tests/test_money.py::test_up"]
 
 
 def test_a_change_that_breaks_nothing(tmp_path: Path) -> None:

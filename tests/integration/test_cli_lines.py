@@ -72,6 +72,7 @@ def run(home: Path, at: Path, *arguments: str, **given: str) -> Ran:
 def normal(text: str) -> str:
     """Times, ids, versions and addresses replaced."""
     text = TIMELY.sub("", untimed(text)).replace("python -m bot.cli", "apprentice")
+    text = re.sub(r"with \d+ candidates? in", "with # candidates in", text)
     for pattern, name in MACHINE.items():
         text = re.sub(pattern, name, text)
     return text
@@ -577,6 +578,7 @@ def test_review_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
                 "+def price_of(name):",
                 '     """The price of a thing."""',
                 "     return PRICES[name]",
+                "No other repair was found, with # candidates in # s.",
                 "1 finding to post beside the code:",
                 "  shop/prices.py:6 invalid-syntax (critical) Expected `)`, found newline  [<id>]",
                 "not read: shop/prices.py: not read by bandit: syntax error while parsing AST from file",

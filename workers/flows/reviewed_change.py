@@ -26,6 +26,7 @@ from workers.errors import BadInput, CannotRun
 from workers.flows.ask import learnings_at
 from workers.flows.rounds import exported
 from workers.git import Mirror
+from workers.messages.markdown import counted
 from workers.repair.episode import repair
 from workers.repair.result import RepairStatus
 from workers.review.detectors.detector import ChangeDetector
@@ -87,7 +88,8 @@ def read_change(
         reviewed = replace(reviewed, note=next(iter(untested), reviewed.note))
         if mending is None or reviewed.tests is None or not reviewed.tests.broken:
             return reviewed
-        return replace(reviewed, fix=_mended(mending, project(head_tree), reviewed, base_tree, context))
+        found = _mended(mending, project(head_tree), reviewed, base_tree, context)
+        return replace(reviewed, unrepaired=found) if isinstance(found, str) else replace(reviewed, fix=found)
 
 
 def _changed(reviewed: Reviewed) -> list[str]:
@@ -108,11 +110,11 @@ MENDING_BESIDE_SECONDS = 30.0
 
 def _mended(
     task: Task, project: Project | None, reviewed: Reviewed, base_tree: Path, context: Context
-) -> Attempt | None:
-    """The proven attempt to make the broken tests pass; None where nothing was found, and the progress says why."""
+) -> Attempt | str:
+    """The proven attempt to make the broken tests pass, or a sentence that says why there is none."""
     named = [test.id for test in reviewed.tests.broken if test.id] if reviewed.tests else []
     if project is None or not named:
-        return None
+        return "No repair was looked for, because no test can run."
     context.store.tasks.add(task)
     context.progress(f"looking for a repair of what is broken: {', '.join(named[:3])}{', …' if len(named) > 3 else ''}")
     seconds = MENDING_SECONDS if reviewed.culprit is None else MENDING_BESIDE_SECONDS
@@ -122,13 +124,14 @@ def _mended(
     try:
         repaired = repair(task, project, deps, named=named, before=before)
     except (BadInput, CannotRun) as reason:
-        context.progress(f"not repaired: {reason}")
         context.store.tasks.finish(task.id, RepairStatus.NOT_FIXED, "")
-        return None
+        return f"No repair was looked for: {str(reason).rstrip('.')}."
     context.store.tasks.finish(task.id, repaired.status, dump(repaired))
     if repaired.proven is None or repaired.proven.proof is None:
-        context.progress("no repair is proven")
-        return None
+        other = "other " if reviewed.culprit else ""
+        return (
+            f"No {other}repair was found, with {counted(repaired.candidates, 'candidate')} in {repaired.seconds:.0f} s."
+        )
     return repaired.proven
 
 

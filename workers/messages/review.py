@@ -141,6 +141,8 @@ def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[st
         broken += ["", f"With the suggestion for {place} they pass."]
     elif fix and not (part and fix.proof and fix.proof.contested):
         broken += ["", fix_in_review(fix)]
+    elif reviewed.unrepaired:
+        broken += ["", plain(reviewed.unrepaired)]
     return [*broken, ""] if broken else []
 
 

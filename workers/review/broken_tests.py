@@ -92,8 +92,7 @@ class TestComparison:
 
     def compare(self, reaching: Sequence[str]) -> ComparedTests:
         """Run the test files `reaching` the change first, then all as far as time allows. Raises CannotRun without a sandbox."""
-        head = self._with_options_of_the_base()
-        return replace(self, head=head)._compare(reaching)
+        return self._with_own_options()._compare(reaching)
 
     def _compare(self, reaching: Sequence[str]) -> ComparedTests:
         report = self._at_head(reaching)
@@ -121,11 +120,17 @@ class TestComparison:
             unknown=_of(at_base, _AtBase.UNKNOWN),
         )
 
-    def _with_options_of_the_base(self) -> Project:
-        """The head with the test command of the base, where only the head's had to leave out the project's own options."""
-        if not self.head.without_own_options or (base := self.base()).without_own_options:
-            return self.head
-        return replace(self.head, test_command=base.test_command)
+    def _with_own_options(self) -> TestComparison:
+        """The same with the options of pytest that the project configures, where they were left out and the base takes them.
+
+        An environment is made to work: what the head's had to leave out may be what the change broke.
+        """
+        if not self.head.without_own_options:
+            return self
+        base = self.base().with_own_options()
+        if not self._run(base, ()).report.passing():
+            return self
+        return replace(self, head=self.head.with_own_options(), base=lambda: base)
 
     def _by_chance(self, tests: Sequence[str]) -> set[str]:
         """Which of these end otherwise in further runs of both sides. They run no changed line, so that chance is likelier."""

@@ -130,8 +130,8 @@ class Reviewed:
     `findings` are on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
     others. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
     not change. `tests` is what the tests say, None where none may be run or there are none; `culprit` the
-    part of the change that breaks some, and `fix` the attempt to repair the head that was proven. `note` says what is unusual
-    about where the tests run. The numbers of what is left out are those of the repository's own file.
+    part of the change that breaks some, and `fix` the attempt to repair the head that was proven; `unrepaired` says why there
+    is none, where one was asked for. `note` says what is unusual about where the tests run. The numbers of what is left out are those of the repository's own file.
     """
 
     change: Change
@@ -143,6 +143,7 @@ class Reviewed:
     tests: ComparedTests | None = None
     culprit: Culprit | None = None
     fix: Attempt | None = None
+    unrepaired: str = ""
     note: str = ""
     findings_left_out: int = 0
     files_left_out: int = 0

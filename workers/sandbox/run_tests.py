@@ -68,6 +68,10 @@ class Project:
         """Whether the tests run without the options of pytest that the project configures."""
         return NO_OWN_OPTIONS[-1] in self.test_command
 
+    def with_own_options(self) -> Project:
+        """The same with these options."""
+        return replace(self, test_command=tuple(word for word in self.test_command if word not in NO_OWN_OPTIONS))
+
     def starts_with(self, word: str) -> Path:
         """The path in the tree that an argument of the test command names, if it names any."""
         return self.tree / self.directory / word.partition("::")[0]

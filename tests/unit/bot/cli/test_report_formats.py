@@ -99,7 +99,8 @@ def test_a_proven_suggestion_is_an_edit_in_each_format(start: int, end: int, tex
     (line,) = lines_of(result)
     assert by_rdjson(line["suggestions"]) == after
     assert line["location"]["range"] == {"start": {"line": start}, "end": {"line": end}}
-    assert f"suggested for lines {start}-{end}, applied and tested: 3 tests passed" in github(report_of(result))
+    where = f"line {start}" if start == end else f"lines {start}-{end}"
+    assert f"suggested for {where}, applied and tested: 3 tests passed" in github(report_of(result))
 
 
 def test_a_repair_that_tests_do_not_decide_on_is_no_edit() -> None:
