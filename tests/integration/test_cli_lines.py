@@ -237,13 +237,15 @@ def test_what_is_not_fixed(home: Path, tmp_path: Path) -> None:
     lost = written(tmp_path / "rates", {"rates.py": RATES, "test_rates.py": RATES_TESTED})
     ran = run(home, lost, "fix", ".", "--budget", "15")
     assert ran.code == 1, ran.out
-    assert [re.sub(r"\d+ candidates?", "# candidates", line) for line in lines(ran.out)] == snapshot(
+    assert [
+        ENDED.sub("<how it ended>", re.sub(r"\d+ candidates?", "# candidates", line)) for line in lines(ran.out)
+    ] == snapshot(
         [
             "not fixed: 1 failing test, and no change is proven; # candidates tried; # s",
             "fails: KeyError: 'Ulm'",
             "  test_rates.py::test_rates",
-            "all strategies: time ran out after # candidates. With variable_for_expression at rates.py:5 the failure becomes AssertionError (assert ('Ulm', 'Bonn', 'Kiel') == (1.25, 17.5, 3.75)): that line takes part in it.",
-            "# candidates tried in # s, after # s to find what fails; # s were for proofs. To get further, name one failing test (--test-command 'python -m pytest test_rates.py::test_rates') or give more time (--budget 45).",
+            "all strategies: <how it ended>. With variable_for_expression at rates.py:5 the failure becomes AssertionError (assert ('Ulm', 'Bonn', 'Kiel') == (1.25, 17.5, 3.75)): that line takes part in it.",
+            "# candidates tried in # s, after # s to find what fails; # s were for proofs. <how it ended>.",
             "why: apprentice why <decision>",
         ]
     )
@@ -251,6 +253,13 @@ def test_what_is_not_fixed(home: Path, tmp_path: Path) -> None:
     assert (patch.code, patch.out) == (1, "")
     assert patch.err.startswith("not fixed: ")
 
+
+ENDED = re.compile(
+    r"time ran out after # candidates|# candidates tried, none makes the failing tests pass|"
+    r"To get further, name one failing test \(--test-command '.*::test_rates'\) or give more time \(--budget 45\)|"
+    r"No edit is left to try, so more time does not help"
+)
+"""A fast machine tries all edits in the time, a slow one does not."""
 
 RATES = "RATES = {}\n\n\ndef rate(place):\n    return RATES[place]\n"
 RATES_TESTED = """from rates import rate
