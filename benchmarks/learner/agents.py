@@ -10,9 +10,10 @@ from itertools import count
 from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.learner import baselines
-from benchmarks.learner.world import VIEW, Case, Floats, World, best_first
+from benchmarks.learner.world import VIEW, Case, Floats, Plan, World
 from memory.model import (
     Actor,
     Arm,
@@ -48,10 +49,10 @@ HALF = 0.5
 class Player(Protocol):
     """Chooses strategies by number, and hears what came of them."""
 
-    def choose(self, case: Case, tried: Sequence[int]) -> int:
-        """What to try next."""
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
+        """What to try next; `mode` is what the last attempt left the failure in, 0 at first."""
 
-    def proved(self, case: Case, strategy: int, tried: Sequence[int], *, proven: bool) -> None:
+    def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:
         """What the tests said at once; `tried` holds what was tried before."""
 
     def judged(self, case: Case, strategy: int, *, accepted: bool) -> None:
@@ -65,10 +66,10 @@ class Chance:
         self._strategies = world.structure.strategies
         self._rng = random.Random(f"{seed}:player")
 
-    def choose(self, case: Case, tried: Sequence[int]) -> int:  # noqa: ARG002
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:  # noqa: ARG002
         return self._rng.choice([i for i in range(self._strategies) if i not in tried])
 
-    def proved(self, case: Case, strategy: int, tried: Sequence[int], *, proven: bool) -> None:
+    def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:
         """Learns nothing."""
 
     def judged(self, case: Case, strategy: int, *, accepted: bool) -> None:
@@ -82,33 +83,98 @@ class Oracle(Chance):
         super().__init__(world, seed)
         self._world = world
 
-    def choose(self, case: Case, tried: Sequence[int]) -> int:
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
         s = self._world.structure
-        left = [i for i in range(s.strategies) if i not in tried]
-        proof, acceptance = self._world.proof(case)[left], self._world.acceptance(case)[left]
-        return left[best_first(proof, acceptance, s.attempts - len(tried), s.attempt_cost)]
+        if not tried:
+            truth = (self._world.proof(case), self._world.acceptance(case), self._world.ways(case))
+            self._plan = Plan(*truth, s.attempts, s.attempt_cost)
+        return int(np.argmax(self._plan.q(tried, mode)))
 
 
-class Classical:
-    """A classical agent: one row for each error type, one reward. Textbook ones may try again what failed."""
+class Classical(Chance):
+    """A classical agent: one row for each error type, one reward. With `repeats` it may try again what failed."""
 
-    def __init__(self, world: World, seed: int, name: str) -> None:
-        self._names = [str(i) for i in range(world.structure.strategies)]
+    def __init__(self, world: World, seed: int, name: str, *, repeats: bool = False) -> None:
+        super().__init__(world, seed)
         self._attempts = world.structure.attempts
         self._cost = world.structure.attempt_cost
         self._agent = baselines.AGENTS[name]()
-        self._rng = random.Random(f"{seed}:player")
+        self._repeats = repeats
+        self._last: tuple[baselines.Row, float] | None = None
+        self._proven: dict[int, baselines.Row] = {}
 
-    def choose(self, case: Case, tried: Sequence[int]) -> int:  # noqa: ARG002
-        return int(self._agent.choose(case.error_type, self._names, self._rng))
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:  # noqa: ARG002
+        """Learn of the last attempt, now that it is known what it led to, and choose."""
+        rows = [(case.error_type, i) for i in range(self._strategies) if self._repeats or i not in tried]
+        if self._last:
+            self._agent.learn(*self._last, following=rows)
+        self._last = None
+        return self._agent.choose(rows, self._rng)[1]
 
-    def proved(self, case: Case, strategy: int, tried: Sequence[int], *, proven: bool) -> None:
-        over = proven or len(tried) + 1 == self._attempts
-        reward = HALF * proven - self._cost
-        self._agent.learn(case.error_type, str(strategy), max(reward, 0.0), following=() if over else self._names)
+    def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:  # noqa: ARG002
+        """A proof, and the last attempt, lead to nothing; of another the next choice tells what it led to."""
+        row = (case.error_type, strategy)
+        reward = max(HALF * proven - self._cost, 0.0)
+        if proven or len(tried) + 1 == self._attempts:
+            self._agent.learn(row, reward)
+        else:
+            self._last = (row, reward)
 
     def judged(self, case: Case, strategy: int, *, accepted: bool) -> None:
-        self._agent.learn(case.error_type, str(strategy), float(accepted))
+        """One more reward for the same row."""
+        self._agent.learn((case.error_type, strategy), float(accepted))
+
+
+class Hierarchical(Chance):
+    """Thompson sampling in a linear model of mixed effects (Hong, Kveton, Zaheer and Ghavamzadeh 2022), one a strategy.
+
+    Its effects are those of all failures, the family, the error type, the repository and the mode, with normal priors of
+    `spread`; proof and acceptance apart, the value is their product.
+    """
+
+    def __init__(self, world: World, seed: int, *, spread: float = 0.1, noise: float = 0.2) -> None:
+        super().__init__(world, seed)
+        s = world.structure
+        self._sizes = (1, s.families, s.error_types, s.repositories, s.repositories * s.error_types, s.modes + 1)
+        self._repeated = s.error_types
+        self._starts = np.cumsum((0, *self._sizes[:-1]))
+        size = sum(self._sizes)
+        self._noise = noise
+        self._covariance = np.tile(spread**2 * np.eye(size), (2, self._strategies, 1, 1))
+        self._mean = np.zeros((2, self._strategies, size))
+        self._mean[0, :, 0], self._mean[1, :, 0] = 0.25, 0.5
+        self._draws = np.random.default_rng([seed, 5])
+
+    def _features(self, case: Case, mode: int) -> NDArray[np.intp]:
+        pair = case.repository * self._repeated + case.error_type
+        return self._starts + np.array((0, case.family, case.error_type, case.repository, pair, mode))
+
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
+        """The highest draw of the product."""
+        on = self._features(case, mode)
+        mean = self._mean[:, :, on].sum(axis=2)
+        deviation = np.sqrt(self._covariance[:, :, on[:, np.newaxis], on].sum(axis=(2, 3)))
+        drawn = np.clip(self._draws.normal(mean, deviation), 0.0, 1.0) + 1e-6 * mean
+        value = drawn.prod(axis=0)
+        value[list(tried)] = -np.inf
+        return int(np.argmax(value))
+
+    def _learn(self, model: int, case: Case, strategy: int, mode: int, reward: float) -> None:
+        """Exact, by one step of a Kalman filter."""
+        on = self._features(case, mode)
+        covariance, mean = self._covariance[model, strategy], self._mean[model, strategy]
+        gain = covariance[:, on].sum(axis=1)
+        step = gain / (gain[on].sum() + self._noise**2)
+        mean += step * (reward - mean[on].sum())
+        covariance -= np.outer(step, gain)
+
+    def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:  # noqa: ARG002
+        """One observation of the model of proofs."""
+        self._learn(0, case, strategy, mode, float(proven))
+
+    def judged(self, case: Case, strategy: int, *, accepted: bool) -> None:
+        """One observation of the model of acceptance."""
+        self._learn(1, case, strategy, 0, float(accepted))
 
 
 def maintainer_of(repository: str) -> Actor:
@@ -186,7 +252,7 @@ class Ours:
         self._views: Floats = np.zeros((world.structure.episodes * world.structure.attempts, VIEW))
         self._remembered: list[tuple[str, bool, float]] = []
 
-    def choose(self, case: Case, tried: Sequence[int]) -> int:
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:  # noqa: ARG002  its state knows no modes
         """What the learner decides."""
         state = State(
             kind=TaskKind.REPAIR,
@@ -225,7 +291,7 @@ class Ours:
             for strategy, success, expected in [self._remembered[i]]
         ]
 
-    def proved(self, case: Case, strategy: int, tried: Sequence[int], *, proven: bool) -> None:  # noqa: ARG002
+    def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:  # noqa: ARG002
         """Conclude, and remember the case."""
         assert self._decision is not None, "something was chosen"
         components = repair_components(

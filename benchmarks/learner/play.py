@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.learner.agents import Player
-from benchmarks.learner.world import Case, World, best_value
+from benchmarks.learner.world import Case, Plan, World
 
 RARE = 0.02
 """An error type that comes up less often is rare."""
@@ -35,12 +35,12 @@ def live(player: Player, world: World, seed: int) -> Life:
     late: list[tuple[float, int, Case, int, bool]] = []
     regret, clock, solved, rare, rare_solved = 0.0, 0, [], 0, 0
     for episode in range(s.episodes):
-        if episode == s.episodes // 2:
-            world.drift()
+        world.pass_to(episode)
         case = world.case()
-        proof, acceptance = world.proof(case), world.acceptance(case)
-        regret += best_value(proof, acceptance, s.attempts, s.attempt_cost)
+        proof, acceptance, ways = world.proof(case), world.acceptance(case), world.ways(case)
+        regret += Plan(proof, acceptance, ways, s.attempts, s.attempt_cost).value
         passes, likes, (speaks, errs, delay) = luck.random(s.strategies), luck.random(s.strategies), luck.random(3)
+        turns, mode = luck.random(s.attempts), 0
         is_rare = world.share[case.error_type] < RARE
         rare += is_rare
         tried: list[int] = []
@@ -48,12 +48,13 @@ def live(player: Player, world: World, seed: int) -> Life:
             while late and late[0][0] <= clock:
                 _, _, about, judged, accepted = heapq.heappop(late)
                 player.judged(about, judged, accepted=accepted)
-            chosen = player.choose(case, tried)
+            chosen = player.choose(case, tried, mode)
             clock += 1
-            again = chosen in tried  # it fails again: the same code, the same tests
-            regret -= (0.0 if again else proof[chosen] * acceptance[chosen]) - s.attempt_cost
-            proven = bool(passes[chosen] < proof[chosen])
-            player.proved(case, chosen, tried, proven=proven)
+            chance = 0.0 if chosen in tried else proof[mode, chosen]  # it fails again: the same code, the same tests
+            regret -= chance * acceptance[chosen] - s.attempt_cost
+            proven = bool(passes[chosen] < chance)
+            player.proved(case, chosen, tried, mode, proven=proven)
+            mode = 1 + min(int(np.searchsorted(ways[chosen].cumsum(), turns[len(tried)])), s.modes - 1)
             tried.append(chosen)
             if proven:
                 solved.append(len(tried))

@@ -25,26 +25,26 @@ class Vowpal(Chance):
         super().__init__(world, seed)
         self._attempt_cost = world.structure.attempt_cost
         self._embeddings = embeddings
-        crossed = "-q sf -q st -q sr --cubic str" + (" -q sv" if embeddings else "")
+        crossed = "-q sf -q st -q sr -q sm --cubic str" + (" -q sv" if embeddings else "")
         vowpalwabbit = importlib.import_module("vowpalwabbit")  # only these players need it
         common = f"--quiet --random_seed {seed} -l {rate} -b 20 {crossed}"
         self._bandit = vowpalwabbit.Workspace(f"--cb_explore_adf {explore} --cb_type mtr {common}")
         self._acceptance = vowpalwabbit.Workspace(f"--loss_function logistic --link logistic {common}")
         self._chosen: tuple[list[int], int, float] = ([], 0, 1.0)
 
-    def choose(self, case: Case, tried: Sequence[int]) -> int:
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
         """A draw from the probabilities that the bandit gives."""
         left = [i for i in range(self._strategies) if i not in tried]
-        chances = self._bandit.predict([self._features(case, i) for i in left])
+        chances = self._bandit.predict([self._features(case, i, mode) for i in left])
         place = self._rng.choices(range(len(left)), weights=chances)[0]
         self._chosen = (left, place, chances[place])
         return left[place]
 
-    def proved(self, case: Case, strategy: int, tried: Sequence[int], *, proven: bool) -> None:  # noqa: ARG002
+    def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:  # noqa: ARG002
         """Teach the bandit at once."""
         left, place, chance = self._chosen
         worth = self._acceptance.predict(self._features(case, strategy)) if proven else 0.0
-        examples = [self._features(case, i) for i in left]
+        examples = [self._features(case, i, mode) for i in left]
         examples[place] = f"0:{self._attempt_cost - worth}:{chance} {examples[place]}"
         self._bandit.learn(examples)
 
@@ -52,10 +52,10 @@ class Vowpal(Chance):
         """Teach what maintainers accept."""
         self._acceptance.learn(f"{1 if accepted else -1} {self._features(case, strategy)}")
 
-    def _features(self, case: Case, strategy: int) -> str:
-        """Everything is crossed with the strategy: family, type, repository and vector."""
+    def _features(self, case: Case, strategy: int, mode: int = 0) -> str:
+        """Everything is crossed with the strategy: family, type, repository, mode of the failure and vector."""
         view = " |v " + " ".join(f"{i}:{x:.4f}" for i, x in enumerate(case.view)) if self._embeddings else ""
-        return f"|s {strategy} |f {case.family} |t {case.error_type} |r {case.repository}{view}"
+        return f"|s {strategy} |f {case.family} |t {case.error_type} |r {case.repository} |m {mode}{view}"
 
 
 TUNED: Mapping[str, Callable[[World, int], Vowpal]] = MappingProxyType(

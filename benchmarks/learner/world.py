@@ -1,14 +1,16 @@
 """A world of repairs: what each strategy is worth for each failure, and people who answer late, seldom and wrongly.
 
-The log-odds of a proof are a sum of effects of the strategy, the family, the error type, the repository and the kind of
-case, those of acceptance of the strategy, the family and the repository: levels share what they share in real projects.
-Half-way some effects are drawn anew.
+The log-odds of a proof are a sum of effects of the strategy, the family, the error type, the repository, the kind of
+case and what the last attempt did to the failure, those of acceptance of the strategy, the family and the repository:
+levels share what they share in real projects. Now and then some effects are drawn anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
@@ -28,7 +30,10 @@ class Structure:
     error type, kind of case), of acceptance by (strategy, family, repository). `tail` is the exponent of the power law
     that says how often error types come up; `drift` the share of effects that are drawn anew half-way. A kind of case, as
     an off-by-one, comes up under many error types, under each in its own mixture (a Dirichlet of `mixture`); `blur` tells
-    how far the vectors of one kind lie apart, against the distance between kinds.
+    how far the vectors of one kind lie apart, against the distance between kinds. `drifts` times, evenly spread, effects
+    are drawn anew. A failed attempt leaves the failure in one of `modes` ways, with chances (a Dirichlet of `mixture`) that
+    depend on the kind and the strategy; its spread is the last of `proof_spreads`. In the first `bad_start` episodes all
+    effects are those of another world.
     """
 
     name: str
@@ -46,8 +51,11 @@ class Structure:
     wrong_labels: float = 0.10
     tail: float = 1.3
     drift: float = 0.3
+    drifts: int = 1
+    modes: int = 1
+    bad_start: int = 0
     proof: float = -1.6
-    proof_spreads: tuple[float, float, float, float, float] = (0.6, 0.8, 0.6, 0.4, 1.0)
+    proof_spreads: tuple[float, float, float, float, float, float] = (0.6, 0.8, 0.6, 0.4, 1.0, 0.0)
     acceptance: float = 0.4
     acceptance_spreads: tuple[float, float, float] = (0.9, 0.4, 0.5)
     blur: float = 0.5
@@ -59,12 +67,15 @@ STRUCTURES: Mapping[str, Structure] = MappingProxyType(
         for each in (
             Structure(name="tuning"),
             Structure(
+                name="tuning-changes", drifts=2, modes=4, bad_start=250, proof_spreads=(0.6, 0.8, 0.6, 0.4, 0.9, 0.6)
+            ),
+            Structure(
                 name="kinds",
                 repositories=20,
                 kinds=6,
                 tail=1.1,
                 proof=-2.0,
-                proof_spreads=(0.4, 0.6, 0.6, 0.5, 1.2),
+                proof_spreads=(0.4, 0.6, 0.6, 0.5, 1.2, 0.0),
                 acceptance_spreads=(0.8, 0.6, 0.6),
             ),
             Structure(
@@ -73,13 +84,24 @@ STRUCTURES: Mapping[str, Structure] = MappingProxyType(
                 repositories=6,
                 tail=1.6,
                 drift=0.5,
-                proof_spreads=(0.8, 1.2, 0.5, 0.3, 0.7),
+                proof_spreads=(0.8, 1.2, 0.5, 0.3, 0.7, 0.0),
                 acceptance=0.0,
+            ),
+            Structure(
+                name="changes",
+                error_types=40,
+                repositories=8,
+                tail=1.2,
+                drifts=3,
+                modes=5,
+                bad_start=400,
+                proof=-1.8,
+                proof_spreads=(0.5, 0.8, 0.6, 0.4, 0.8, 0.8),
             ),
         )
     }
 )
-"""The learner's constants were chosen in the first; the others are there to report."""
+"""The learner's constants were chosen in the first two; the others are there to report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +131,14 @@ class World:
         self._mixture = self._rng.dirichlet(np.full(s.kinds, s.mixture), size=s.error_types)
         self._centres = _unit(self._rng.normal(size=(s.kinds, VIEW)))
         self._accents = _unit(self._rng.normal(size=(s.error_types, VIEW)))
-        by: list[tuple[int, ...]] = [(), (s.families,), (s.error_types,), (s.repositories, s.error_types), (s.kinds,)]
+        self._ways = self._rng.dirichlet(np.full(s.modes, s.mixture), size=(s.kinds, s.strategies))
+        self._draw()
+
+    def _draw(self) -> None:
+        s = self.structure
+        by: list[tuple[int, ...]] = [
+            (), (s.families,), (s.error_types,), (s.repositories, s.error_types), (s.kinds,), (s.modes,)
+        ]  # fmt: skip
         self._proof = [self._effects(each, spread) for each, spread in zip(by, s.proof_spreads, strict=True)]
         by = [(), (s.families,), (s.repositories,)]
         self._acceptance = [self._effects(each, spread) for each, spread in zip(by, s.acceptance_spreads, strict=True)]
@@ -117,7 +146,15 @@ class World:
     def _effects(self, by: tuple[int, ...], spread: float) -> Floats:
         return self._rng.normal(scale=spread, size=(*by, self.structure.strategies))
 
-    def drift(self) -> None:
+    def pass_to(self, episode: int) -> None:
+        """Let effects change that change before this episode."""
+        s = self.structure
+        if episode and episode == s.bad_start:
+            self._draw()
+        if any(episode == s.episodes * n // (s.drifts + 1) for n in range(1, s.drifts + 1)):
+            self._drift()
+
+    def _drift(self) -> None:
         """Draw a share of the effects anew."""
         s = self.structure
         for tables, spreads in ((self._proof, s.proof_spreads), (self._acceptance, s.acceptance_spreads)):
@@ -142,40 +179,70 @@ class World:
         )
 
     def proof(self, case: Case) -> Floats:
-        """The chance of each strategy to be proven."""
-        everywhere, family, error_type, repository, kind = self._proof
+        """The chance of each strategy to be proven: at first (row 0), and after an attempt that left it in mode 1, 2 …"""
+        everywhere, family, error_type, repository, kind, mode = self._proof
         effects = family[case.family] + error_type[case.error_type] + kind[case.kind]
-        return _logistic(self.structure.proof + everywhere + effects + repository[case.repository, case.error_type])
+        effects = self.structure.proof + everywhere + effects + repository[case.repository, case.error_type]
+        return _logistic(effects + np.vstack([np.zeros_like(effects), mode]))
 
     def acceptance(self, case: Case) -> Floats:
         """The chance that what a strategy made is accepted, once it is proven."""
         everywhere, family, repository = self._acceptance
         return _logistic(self.structure.acceptance + everywhere + family[case.family] + repository[case.repository])
 
+    def ways(self, case: Case) -> Floats:
+        """The chances of the modes that a failed attempt leaves the failure in: an array (strategies, modes)."""
+        return np.asarray(self._ways[case.kind], dtype=np.float64)
 
-def best_value(proof: Floats, acceptance: Floats, attempts: int, cost: float) -> float:
-    """What the best order of at most `attempts` different strategies is worth; exact.
 
-    Of two neighbours in an order the one with the greater acceptance - cost / proof goes first, by exchanging them; which
-    ones to take is a knapsack over that order.
+class Plan:
+    """What is best for a case, by the truth, and what that is worth: dynamic programming over what was tried and the mode.
+
+    Q(tried, mode, a) = p a's acceptance - cost + (1 - p) E max(0, Q(tried + a, mode', .)) (Bellman 1957). `proof` is an array
+    (1 + modes, strategies), `ways` one of (strategies, modes).
     """
-    return _plan(proof, acceptance, attempts, cost)[0]
+
+    def __init__(self, proof: Floats, acceptance: Floats, ways: Floats, attempts: int, cost: float) -> None:
+        self._q: list[Floats] = []
+        self._places, grown = _subsets(len(acceptance), attempts)
+        gain = proof * acceptance - cost
+        later = np.zeros((len(grown[-1]), 1, len(acceptance)))
+        for size in reversed(range(attempts)):
+            if self._q:
+                worth = np.maximum(self._q[-1][:, 1:].max(axis=2), 0.0)  # (subsets, modes) after one more attempt
+                later = np.einsum("sam,am->sa", worth[grown[size]], ways)[:, np.newaxis]
+            q = gain + (1.0 - proof) * later
+            tried = grown[size] < 0
+            self._q.append(np.where(tried[:, np.newaxis], -np.inf, q))
+        self._q.reverse()
+
+    def q(self, tried: Sequence[int], mode: int) -> Floats:
+        """The value of each strategy now; of those tried already, minus infinity."""
+        return np.asarray(self._q[len(tried)][self._places[frozenset(tried)], mode], dtype=np.float64)
+
+    @property
+    def value(self) -> float:
+        """What the best plan is worth at the start."""
+        return max(float(self._q[0][0, 0].max()), 0.0)
 
 
-def best_first(proof: Floats, acceptance: Floats, attempts: int, cost: float) -> int:
-    """The strategy that this order begins with; the likeliest to be accepted where none is worth its cost."""
-    return _plan(proof, acceptance, attempts, cost)[1]
-
-
-def _plan(proof: Floats, acceptance: Floats, attempts: int, cost: float) -> tuple[float, int]:
-    worth, first = [0.0] * (attempts + 1), [int(np.argmax(proof * acceptance))] * (attempts + 1)
-    for i in np.argsort(acceptance - cost / proof).tolist():
-        now = float(proof[i] * acceptance[i]) - cost
-        for left in range(attempts, 0, -1):
-            taken = now + (1.0 - float(proof[i])) * worth[left - 1]
-            if taken > worth[left]:
-                worth[left], first[left] = taken, i
-    return worth[attempts], first[attempts]
+@lru_cache
+def _subsets(strategies: int, attempts: int) -> tuple[Mapping[frozenset[int], int], list[NDArray[np.intp]]]:
+    """The place of each set of fewer than `attempts` strategies among those of its size, and by size, for each set and
+    strategy, the place of the set with it; -1 where it is in it."""
+    places: dict[frozenset[int], int] = {}
+    for size in range(attempts + 1):
+        places |= {frozenset(each): n for n, each in enumerate(combinations(range(strategies), size))}
+    grown = [
+        np.array(
+            [
+                [-1 if a in each else places[frozenset((*each, a))] for a in range(strategies)]
+                for each in combinations(range(strategies), size)
+            ]
+        )
+        for size in range(attempts)
+    ]
+    return places, grown
 
 
 def _logistic(x: Floats) -> Floats:

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
 
 from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
 from benchmarks.learner.play import Life, live
-from benchmarks.learner.world import STRUCTURES, World, best_first, best_value
+from benchmarks.learner.world import STRUCTURES, Plan, World
 
 SMALL = replace(STRUCTURES["tuning"], episodes=300, error_types=6, families=3, repositories=3)
 
@@ -25,9 +25,9 @@ def test_the_oracle_has_no_regret() -> None:
 
 
 def test_the_learner_of_production_regrets_less_than_chance_and_the_textbook() -> None:
-    """It plays through the same door as in the product, and learns."""
+    """It plays through the same door as in the product, and learns; the textbook's repeats nothing that failed."""
     ours, textbook = lived(Ours), lived(lambda world, seed: Classical(world, seed, "q-learning"))
-    assert ours.regret < 0.8 * textbook.regret
+    assert ours.regret < textbook.regret
     assert ours.regret < 0.8 * lived(Chance).regret
 
 
@@ -39,8 +39,8 @@ def test_a_life_repeats_under_its_seed() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_best_order_is_the_best_of_all_orders(seed: int) -> None:
-    """The knapsack over the sorted strategies finds what trying all orders finds."""
+def test_the_plan_is_the_best_of_all_orders(seed: int) -> None:
+    """Where what an attempt leaves the failure in says nothing, dynamic programming finds what trying all orders finds."""
     rng, cost = np.random.default_rng(seed), 0.05
     proof, acceptance = rng.random(4), rng.random(4)
 
@@ -52,15 +52,26 @@ def test_the_best_order_is_the_best_of_all_orders(seed: int) -> None:
 
     orders = {order: worth(order) for size in (1, 2, 3) for order in permutations(range(4), size)}
     best = max(orders, key=lambda order: orders[order])
-    assert best_value(proof, acceptance, 3, cost) == pytest.approx(orders[best])
-    assert best_first(proof, acceptance, 3, cost) == best[0]
+    plan = Plan(np.vstack([proof, proof]), acceptance, np.ones((4, 1)), 3, cost)
+    assert plan.value == pytest.approx(orders[best])
+    assert np.argmax(plan.q((), 0)) == best[0]
 
 
-def test_half_way_the_world_changes() -> None:
-    """Drift draws some effects anew and leaves others."""
-    world = World(SMALL, 3)
+def test_the_plan_looks_ahead_to_the_modes() -> None:
+    """A first attempt is worth more that leaves the failure where the next one is certain to be proven."""
+    proof = np.array([[0.1, 0.1, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    plan = Plan(proof, np.ones(3), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), 2, 0.0)
+    assert plan.q((), 0) == pytest.approx([0.1, 1.0, 0.0])
+    assert plan.q((1,), 2)[2] == 1.0
+
+
+def test_effects_change_half_way_and_after_a_bad_start() -> None:
+    """Drift draws some effects anew and leaves others; the end of a bad start all."""
+    world = World(replace(SMALL, bad_start=50), 3)
     case = world.case()
-    before = world.proof(case)
-    world.drift()
-    assert not np.allclose(before, world.proof(case))
-    assert world.structure.drift < 1.0
+    proofs = []
+    for episode in (0, 49, 50, 149, 150):
+        world.pass_to(episode)
+        proofs.append(world.proof(case))
+    changed = [not np.allclose(one, other) for one, other in pairwise(proofs)]
+    assert changed == [False, True, False, True]
