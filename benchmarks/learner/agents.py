@@ -147,7 +147,8 @@ class Hierarchical(Chance):
 
     def _features(self, case: Case, mode: int) -> NDArray[np.intp]:
         pair = case.repository * self._repeated + case.error_type
-        return self._starts + np.array((0, case.family, case.error_type, case.repository, pair, mode))
+        here = (0, case.family, case.error_type, case.repository, pair, mode)
+        return np.asarray(self._starts + np.array(here), dtype=np.intp)
 
     def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
         """The highest draw of the product."""
