@@ -101,6 +101,8 @@ def test_the_contract(home: Path, shop: Path) -> None:
     assert document["seconds"] > 0
     assert len(document["decision_ids"]) == len(attempts)
     the_decision_is_explained(home, document["decision_ids"][-1], attempts[-1]["strategy"])
+    of_the_directory = apprentice(home, "why", shop, "--json").document()
+    assert of_the_directory["decision_id"] == document["decision_ids"][-1], "the last one"
     the_repair_is_counted(home)
     the_table_is_rebuilt(home)
 

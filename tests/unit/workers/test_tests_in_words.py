@@ -4,8 +4,11 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
+from tests.reviewed import review
+from workers.messages.review import review_body
 from workers.messages.tests import headline, in_check, lines, markdown
 from workers.review.broken_tests import BrokenTest, ComparedTests
+from workers.review.plan import ReviewPlan
 
 
 def broken(number: int, *, added: bool = False, line: int = 4) -> BrokenTest:
@@ -31,6 +34,21 @@ def test_ten_are_shown_and_the_others_counted() -> None:
     shown = lines(ComparedTests(broken=tuple(broken(number) for number in range(500))))
     assert (len(shown), shown[0], shown[-1]) == snapshot(
         (11, "  tests/test_it.py::test_0: AssertionError: assert 0 == 0 (through it.py:4)", "  and 490 more")
+    )
+
+
+def test_a_review_says_that_its_head_was_not_repaired() -> None:
+    """With what is in the sentence neutralised: an error's words come from the project."""
+    reviewed = replace(review(tests=ComparedTests(broken=(broken(1),))).reviewed, unrepaired="No repair: <b>@all</b>.")
+    body = review_body(reviewed, ReviewPlan(), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k")
+    assert body.splitlines()[:5] == snapshot(
+        [
+            "**1 test fails that passes without this change**",
+            "",
+            "- `tests/test_it.py::test_1`: AssertionError: assert 1 == 0 (through `it.py:4`)",
+            "",
+            "No repair: &lt;b>@\u200ball&lt;/b>.",
+        ]
     )
 
 
@@ -66,7 +84,7 @@ def test_what_cannot_be_collected_or_begun() -> None:
     assert lines(ComparedTests(broken=(file, begin), trouble="pytest could not start: no module")) == snapshot(
         [
             "  tests/test_it.py cannot be imported: ImportError: cannot import name 'f' from 'it'",
-            "  pytest cannot begin: pytest could not start: no module",
+            "  pytest cannot begin: no module",
         ]
     )
 
