@@ -56,7 +56,8 @@ def forget(
 ) -> int:
     """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 
-    The experiences of forgotten outcomes go as well, and with them what they say of templates and skills. Either all signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
+    The experiences of forgotten outcomes go as well, and with them what they say of templates and skills. Either all
+    signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
     """
     retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
     undone = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)

@@ -101,7 +101,7 @@ STRUCTURES: Mapping[str, Structure] = MappingProxyType(
         )
     }
 )
-"""The learner's constants were chosen in the first two; the others are there to report."""
+"""Constants are chosen in the first two (the learner's are of the first); the others are there to report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ _OUR_RULES = {
 }
 _LIMITS = {
     NOT_READ: "A file of the change that was not fully read.",
-    TESTS: "Tests that did not run, or that were not compared.",
+    TESTS: "Tests that did not run, that were not compared, or that no repair was found for.",
     HIDDEN: "Findings that a pull request's review would not post.",
 }
 _OUR_PAGE = ("Apprentice's page on reviews describes it.", f"{HOME_PAGE}/blob/main/docs/review.md")

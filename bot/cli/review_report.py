@@ -75,7 +75,7 @@ class ReportItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportLimit:
-    """What the review did not do or does not show: a file that was not read, tests that did not run."""
+    """What the review did not do or does not show: a file that was not read, tests that did not run, no repair."""
 
     kind: str
     severity: Severity
@@ -123,6 +123,7 @@ def report_of(result: LocalReview) -> ReviewReport:
         items=(*broken[:1], *_patches(reviewed), *broken[1:], *findings),
         limits=(
             *(_limits_of_tests(compared) if reviewed.change.files else ()),
+            *([_limit(TESTS, reviewed.unrepaired)] if reviewed.unrepaired else []),
             *_hidden(findings),
             *(_limit(NOT_READ, f"not read: {why}", path) for path, why in reviewed.not_read.items()),
         ),

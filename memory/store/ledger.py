@@ -96,7 +96,9 @@ class Ledger:
         """The last decision in a repository, if there is any."""
         query = select(decisions.c.body).where(decisions.c.repository == repository)
         with self.database.reading() as connection:
-            body = connection.execute(query.order_by(decisions.c.created_at.desc()).limit(1)).scalar_one_or_none()
+            body = connection.execute(
+                query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
+            ).scalar_one_or_none()
         return None if body is None else load(Decision, body)
 
     def outcome(self, decision_id: str) -> Outcome | None:

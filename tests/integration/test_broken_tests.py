@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from workers.ports import Limits
 from workers.review.broken_tests import ComparedTests, TestComparison
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.run_tests import NO_OWN_OPTIONS, discover
 
 pytestmark = pytest.mark.sandbox
 
@@ -29,23 +30,29 @@ TOUCHED = {"shop/money.py": frozenset({2, 3})}
 
 
 def compared(
-    root: Path, changes: Mapping[str, str], reaching: tuple[str, ...] = (), seconds: float = 120, options: str = ""
+    root: Path,
+    changes: Mapping[str, str],
+    reaching: tuple[str, ...] = (),
+    seconds: float = 120,
+    *,
+    left_out: bool = False,
 ) -> ComparedTests:
-    """`options` are further arguments of pytest."""
+    """`left_out`: the environment of both sides left out the project's own options of pytest."""
+    command = " ".join((PYTEST, *NO_OWN_OPTIONS)) if left_out else PYTEST
     for name, files in (("base", BASE), ("head", {**BASE, **changes})):
         for path, text in files.items():
             (root / name / path).parent.mkdir(parents=True, exist_ok=True)
             (root / name / path).write_text(text)
     comparison = TestComparison(
         sandbox=Bubblewrap(),
-        head=discover(root / "head", python=None, test_command=PYTEST + options),
-        base=lambda: discover(root / "base", python=None, test_command=PYTEST + options),
+        head=replace(discover(root / "head", python=None, test_command=command), without_own_options=left_out),
+        base=lambda: replace(discover(root / "base", python=None, test_command=command), without_own_options=left_out),
         touched=TOUCHED,
         limits=Limits(),
         deadline=time.monotonic() + seconds,
         progress=lambda _: None,
     )
-    return comparison.compare(reaching)
+    return comparison.with_own_options().compare(reaching)
 
 
 def broken(tests: ComparedTests) -> dict[str, tuple[str, str, int, bool]]:
@@ -142,9 +149,18 @@ def test_chance_is_told_by_further_runs_where_no_changed_line_runs(tmp_path: Pat
 def test_an_option_that_the_environment_left_out_for_the_head_is_said(tmp_path: Path) -> None:
     """Environments are made to work, and what was made for the head serves the base: it would hide what the change broke."""
     wrong = "[pytest]\naddopts = --strict-marker-names\n"
-    found = compared(tmp_path, {"pytest.ini": wrong}, options=" -o addopts=")
+    found = compared(tmp_path, {"pytest.ini": wrong}, left_out=True)
     assert [test.id for test in found.broken] == [""]
     assert "--strict-marker-names" in found.broken[0].message
+
+
+def test_what_a_user_leaves_out_stays_out(tmp_path: Path) -> None:
+    """Only what an environment left out is put back, and of the test command nothing else is touched."""
+    project = discover(tmp_path, python=None, test_command=f"{PYTEST} -o cache_dir=x -o addopts=")
+    assert project.with_own_options() == project
+    restored = replace(project, without_own_options=True).with_own_options()
+    assert restored.test_command == project.test_command[:-2]
+    assert restored.with_own_options() == restored
 
 
 def test_an_option_that_the_base_cannot_take_either_is_left_out(tmp_path: Path) -> None:
@@ -152,7 +168,7 @@ def test_an_option_that_the_base_cannot_take_either_is_left_out(tmp_path: Path) 
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     changed = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
-    found = compared(tmp_path, {"shop/money.py": changed}, options=" -o addopts=")
+    found = compared(tmp_path, {"shop/money.py": changed}, left_out=True)
     assert list(broken(found)) == ["tests/test_money.py::test_up"]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
 from workers.review.suggestions import applied
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover
 from workers.settings import ReviewTool
 
 pytestmark = pytest.mark.sandbox
@@ -155,14 +156,19 @@ def diff(store: Path, old: Path, new: Path) -> str:
 
 
 def review(
-    made: Trees, *, may_run_tests: bool = True, sandbox: Sandbox | None = None, tools: tuple[ReviewTool, ...] = ()
+    made: Trees,
+    *,
+    may_run_tests: bool = True,
+    sandbox: Sandbox | None = None,
+    tools: tuple[ReviewTool, ...] = (),
+    project: Callable[[Path], Project] = lambda tree: discover(tree, python=None, test_command=PYTEST),
 ) -> Reviewed:
     return review_change(
         sandbox or Bubblewrap(),
         base_tree=made.base,
         head_tree=made.head,
         diff=made.diff,
-        project=lambda tree: discover(tree, python=None, test_command=PYTEST),
+        project=project,
         may_run_tests=may_run_tests,
         progress=lambda _: None,
         tools=tools,
@@ -185,6 +191,23 @@ def proven(reviewed: Reviewed) -> dict[str, Finding]:
         for finding in reviewed.findings
         if finding.suggestion is not None and finding.suggestion.proof is not None
     }
+
+
+def test_the_part_that_breaks_the_options_of_pytest_is_found_with_these_options(tmp_path: Path) -> None:
+    """Where the environment left them out every part would seem to mend it, and the first one be blamed."""
+
+    def without_options(tree: Path) -> Project:
+        found = discover(tree, python=None, test_command=" ".join((PYTEST, *NO_OWN_OPTIONS)))
+        return replace(found, without_own_options=True)
+
+    wrong = PYPROJECT.replace("'1'", "'2'") + "[tool.pytest.ini_options]\naddopts = '--strict-marker-names'\n"
+    made = trees(tmp_path, {"pyproject.toml": wrong})
+    reviewed = review(made, project=without_options)
+    assert reviewed.tests is not None
+    assert [test.id for test in reviewed.tests.broken] == [""]
+    assert reviewed.culprit is not None
+    lines = [line for line in reviewed.culprit.patch.splitlines() if line[:1] in "+-"]
+    assert [line for line in lines if "addopts" in line or "version" in line] == ["-addopts = '--strict-marker-names'"]
 
 
 def test_a_poor_change_is_reviewed_with_proven_suggestions(poor: Reviewed) -> None:

@@ -40,7 +40,7 @@ from workers.errors import BadInput, CannotRun
 from workers.git_command import run_git
 from workers.ports import Limits, Sandbox
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover, run_tests
 
 SECONDS_FOR_ANOTHER_PLAN = 300.0
 """After so many seconds no further plan is begun, and no plan is mended any more."""
@@ -314,8 +314,10 @@ def _project(tree: Path, found: Environment, test_command: str | None = None, co
     given = partial(discover, tree, python=Path(found.python), copy_of=copy_of, variables=found.plan.variables)
     if test_command is not None:
         return given(test_command=test_command)
+    command, left_out = found.plan.test_command, found.plan.test_command[-len(NO_OWN_OPTIONS) :] == NO_OWN_OPTIONS
     try:
-        return given(test_command=shlex.join(found.plan.test_command) or None, directory=found.plan.directory)
+        project = given(test_command=shlex.join(command) or None, directory=found.plan.directory)
+        return replace(project, without_own_options=left_out)
     except BadInput:
         return given(test_command=None, directory=found.plan.directory)
 

@@ -125,7 +125,7 @@ def _mended(
         repaired = repair(task, project, deps, named=named, before=before)
     except (BadInput, CannotRun) as reason:
         context.store.tasks.finish(task.id, RepairStatus.NOT_FIXED, "")
-        return f"No repair was looked for: {str(reason).rstrip('.')}."
+        return f"No repair was found: {str(reason).rstrip('.')}."
     context.store.tasks.finish(task.id, repaired.status, dump(repaired))
     if repaired.proven is None or repaired.proven.proof is None:
         other = "other " if reviewed.culprit else ""

@@ -92,9 +92,6 @@ class TestComparison:
 
     def compare(self, reaching: Sequence[str]) -> ComparedTests:
         """Run the test files `reaching` the change first, then all as far as time allows. Raises CannotRun without a sandbox."""
-        return self._with_own_options()._compare(reaching)
-
-    def _compare(self, reaching: Sequence[str]) -> ComparedTests:
         report = self._at_head(reaching)
         compared = ComparedTests(
             ran=len(report.results),
@@ -120,7 +117,7 @@ class TestComparison:
             unknown=_of(at_base, _AtBase.UNKNOWN),
         )
 
-    def _with_own_options(self) -> TestComparison:
+    def with_own_options(self) -> TestComparison:
         """The same with the options of pytest that the project configures, where they were left out and the base takes them.
 
         An environment is made to work: what the head's had to leave out may be what the change broke.

@@ -131,7 +131,8 @@ class Reviewed:
     others. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
     not change. `tests` is what the tests say, None where none may be run or there are none; `culprit` the
     part of the change that breaks some, and `fix` the attempt to repair the head that was proven; `unrepaired` says why there
-    is none, where one was asked for. `note` says what is unusual about where the tests run. The numbers of what is left out are those of the repository's own file.
+    is none, where one was asked for. `note` says what is unusual about where the tests run. The numbers of what is
+    left out are those of the repository's own file.
     """
 
     change: Change
@@ -233,11 +234,11 @@ def review_change(
         limits=limits or Limits(),
         deadline=deadline,
         progress=progress,
-    )
-    run, delta = _runner(sandbox, head_project, limits), reading.delta
-    search = CulpritSearch(run, delta.base, delta.head.sources, head_project.test_command, deadline)
+    ).with_own_options()
+    run, delta = _runner(sandbox, comparison.head, limits), reading.delta
+    search = CulpritSearch(run, delta.base, delta.head.sources, comparison.head.test_command, deadline)
     tests, culprit = _what_breaks(comparison, reaching_tests(change, head_sources, base_sources), search)
-    prover = partial(_prover, run, head_project, ImportGraph(head_sources))
+    prover = partial(_prover, run, comparison.head, ImportGraph(head_sources))
     reviewed = _reviewed(change, reading, left_out, prover, progress, configuration)
     return replace(reviewed, tests=tests, culprit=culprit, note=head_project.note)
 

@@ -273,8 +273,10 @@ OWN_ENDINGS = (PASSED, FAILED)
 """Exit codes of a pytest that ran to its end."""
 
 NO_TESTS = "no tests were collected"
-NOT_STARTED = "pytest could not start"
 """The trouble of a run in which nothing fitted what was asked for."""
+
+NOT_STARTED = "pytest could not start"
+"""What the trouble of a run begins with in which pytest refused its options or configuration."""
 
 _ODD_ENDINGS = {
     INTERRUPTED: "pytest was interrupted",

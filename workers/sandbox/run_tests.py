@@ -51,6 +51,8 @@ class Project:
 
     The tests start in `directory`, with these `variables`; their ids are relative to the tree. `note` is one line for
     the user about where they run, empty where nothing is unusual. `paths` holds the files that may be edited.
+    `without_own_options` says that the environment left out, at the end of the test command, the options of pytest which
+    the project configures.
     """
 
     tree: Path
@@ -62,15 +64,13 @@ class Project:
     variables: tuple[tuple[str, str], ...] = ()
     note: str = ""
     paths: PathChoices = ALL_PATHS
-
-    @property
-    def without_own_options(self) -> bool:
-        """Whether the tests run without the options of pytest that the project configures."""
-        return NO_OWN_OPTIONS[-1] in self.test_command
+    without_own_options: bool = False
 
     def with_own_options(self) -> Project:
         """The same with these options."""
-        return replace(self, test_command=tuple(word for word in self.test_command if word not in NO_OWN_OPTIONS))
+        if not self.without_own_options:
+            return self
+        return replace(self, test_command=self.test_command[: -len(NO_OWN_OPTIONS)], without_own_options=False)
 
     def starts_with(self, word: str) -> Path:
         """The path in the tree that an argument of the test command names, if it names any."""

@@ -274,6 +274,13 @@ def test_what_breaks_many_tests_is_not_among_those_left_out() -> None:
     assert (len(lines), "and 492 more" in lines[-1]) == (10, True)
 
 
+def test_each_format_says_why_there_is_no_repair() -> None:
+    why = "No repair was found, with 3 candidates in 60 s."
+    result = review(tests=BREAKS)
+    report = report_of(replace(result, reviewed=replace(result.reviewed, unrepaired=why)))
+    assert all(why in text for text in (sarif(report, exit_code=1), rdjsonl(report), github(report)))
+
+
 def test_the_runner_learns_why_nothing_ran() -> None:
     """As one annotation."""
     assert cannot_run("bubblewrap is missing:\ninstall it") == snapshot(

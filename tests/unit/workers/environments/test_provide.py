@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from workers.environments.provide import Commit, without_places
+from memory.model import Plan
+from workers.environments.provide import Commit, Environment, _project, without_places
+from workers.sandbox.run_tests import NO_OWN_OPTIONS
 
 DAY = {"GIT_AUTHOR_DATE": "2022-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2022-01-01T12:00:00Z"}
 
@@ -47,3 +50,16 @@ def test_no_place_of_this_machine_is_kept() -> None:
     home, scratch = Path("/srv/home"), tempfile.gettempdir()
     text = f"/srv/home/environments/made/1cf8/lib/a.py:35: in x; {scratch}/apprentice-lock-1/requirements.txt; /workspace/b.py"
     assert without_places(text, home) == "a.py:35: in x; requirements.txt; /workspace/b.py"
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+def test_a_project_knows_that_its_environment_left_out_the_own_options(tmp_path: Path, *, left_out: bool) -> None:
+    """Of the plan's command; a command that a user gave stays as it is."""
+    (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
+    plan = Plan(source="tox", test_command=("python", "-m", "pytest", *(NO_OWN_OPTIONS if left_out else ())))
+    environment = Environment(python=sys.executable, version="3.11", plan=plan, installed={})
+    project = _project(tmp_path, environment)
+    assert project.without_own_options == left_out
+    assert project.with_own_options().test_command[-1] == "pytest"
+    given = _project(tmp_path, environment, "python -m pytest -o addopts=")
+    assert given.with_own_options() == given
