@@ -148,8 +148,8 @@ def _next_step(result: Repaired, proof: Proof, *, applied: bool) -> str:
 
 
 def _print_failure(failure: Failure, proof: Proof | None, out: Console, detail: Detail) -> None:
-    """What fails or, with a proof, what failed: a change may repair more tests than the repair began with."""
-    tests = failure.failing_tests if proof is None else proof.failed_before
+    """What fails or, with a proof, what failed and passes now: a change may repair more tests than the repair began with."""
+    tests = failure.failing_tests if proof is None else proof.passed_after
     lines = [line for line in failure.message.splitlines() if line.strip()] or [""]
     message = "\n".join(lines) if detail is Detail.ALL else lines[0][:200]
     what = f"{failure.error_type}: {message}".removesuffix(": ")
