@@ -220,7 +220,8 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
     tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
     if decision.arm is Arm.CONTROL or tried is None:
         return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"
-    return f"tried {tried.weight:.0f} times on {decision.state.label} here, worth {tried.mean:.2f} on average"
+    times = "1 time" if round(tried.weight) == 1 else f"{tried.weight:.0f} times"
+    return f"tried {times} on {decision.state.label} here, worth {tried.mean:.2f} on average"
 
 
 def _posting_belief(store: Store, decision: Decision, cells: Cells) -> Belief:

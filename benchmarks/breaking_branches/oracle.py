@@ -78,15 +78,20 @@ class Oracle:
             raise NotBuilt(f"pip: {done.stderr.strip().splitlines()[-1]}")
 
     def newly_failing(self, branch: Branch, laid_out: Path) -> frozenset[str]:
-        """The tests that fail at the head in each run and at the base in none, or are new; and files alike."""
+        """The tests that fail at the head in each run and pass at the base, or are new; and files alike.
+
+        A new test is in a file that the branch changes: a branch that breaks pytest itself makes it report others by wrong names.
+        """
         git(self.checkout, "fetch", "-q", str(laid_out), f"+{BASE}:{BASE}", f"+{HEAD}:{HEAD}")
         base = [self.run(BASE) for _ in range(RUNS)]
         head = [self.run(HEAD) for _ in range(RUNS)]
         failed = frozenset[str].intersection(*(each.failed for each in head))
+        changed = git(self.checkout, "diff", "--name-only", BASE, HEAD).splitlines()
         return frozenset(
             test
             for test in failed.difference(branch.flaky)
-            if all(each.passes(test) for each in base) or not any(each.has(test) for each in base)
+            if all(each.passes(test) for each in base)
+            or (not any(each.has(test) for each in base) and test.partition("::")[0] in ("", *changed))
         )
 
     def passes_with(self, patch: str, tests: AbstractSet[str]) -> bool:
