@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 
 class TaskKind(StrEnum):
-    """The kind of work."""
+    """The kind of work. Practice repairs a bug that was planted for it."""
 
     REPAIR = "repair"
     REVIEW = "review"
+    PRACTICE = "practice"
 
 
 EMBEDDED = "embedded"
