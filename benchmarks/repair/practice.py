@@ -19,6 +19,7 @@ import random
 import statistics
 import sys
 import time
+import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,7 @@ MADE_SECONDS, RANKED_SECONDS = 1.0, 2.0
 """Seconds of processor time to see whether some template makes a fix, and to put the edits of a function in order."""
 
 MOST_RANKED, ELSEWHERE, MOST_LINES = 800, 0.7, 8
+UNREADABLE = (SyntaxError, ValueError, RecursionError, tokenize.TokenError)
 TAKEN = str.maketrans("", "", LAYOUT.decode())
 
 
@@ -85,7 +87,7 @@ def seen(path: Path, *, most: int, planted: int, seed: int) -> Project:
     fixes, tried, first = list[Ranked](), 0, None
     for commit in _sample(clone, commits, most):
         (source,) = commit.sources
-        with suppress(SyntaxError, ValueError, RecursionError):
+        with suppress(*UNREADABLE):
             old, new = (_bare(clone.file(at, source)) for at in (commit.parent, commit.id))
             if not _is_one_place(old, new) or _docstrings(old) != _docstrings(new):
                 continue
@@ -165,7 +167,7 @@ def _slips(clone: Clone, commits: Sequence[Commit], planted: int, seed: int) -> 
     modules = [path for path in sorted(texts) if path in touched and not is_test_path(path)]
     kinds: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for path in modules:
-        with suppress(SyntaxError, ValueError, RecursionError):
+        with suppress(*UNREADABLE):
             source = _bare(texts[path].encode())
             for planting in plantings(source, f"{path}:{seed}"):
                 kinds[planting.slip.kind].append((path, source, planting.applied(source)))
@@ -175,7 +177,7 @@ def _slips(clone: Clone, commits: Sequence[Commit], planted: int, seed: int) -> 
         for some in waiting:
             if some and count < planted:
                 path, source, bug = some.pop()
-                with suppress(SyntaxError, ValueError, RecursionError):
+                with suppress(*UNREADABLE):
                     ast.parse(bug)
                     count += 1
                     if ranked := _ranked(path, bug, source, {**texts, path: bug}, f"slip {count}"):
