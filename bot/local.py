@@ -6,13 +6,11 @@ import hashlib
 import os
 import shutil
 import signal
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,8 +29,6 @@ from workers.flows.configured import file_at
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.home import scratch
 from workers.messages.configuration import left_out
-from workers.practice.past_bugs import past_bugs
-from workers.practice.practice import MOST_BUGS, Exercise, Practice, grounds, slips
 from workers.repair.episode import repair
 from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
@@ -140,26 +136,6 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is written now is written whole, and the command ends
             _apply(repaired.proven.patch, tree, path)
     return repaired
-
-
-def practise(
-    path: Path, context: Context, *, seconds: float, test_command: str | None, python: Path | None = None
-) -> Iterator[Exercise]:
-    """Plant bugs in a copy of `path` and repair them, for so many seconds: its own past bugs first, then slips."""
-    context = _configured(context, _own_file(path))
-    with scratch(context.settings.home), snapshot(path) as tree:
-        name, found = repository_name(path), python_of(path, context, python)
-        project = context.project(
-            tree, name, python=found, test_command=test_command, copy_of=path, commit=Commit(path)
-        )
-        deadline, deps = time.monotonic() + seconds, context.repair_deps()
-        context.progress("running all tests with a trace, to know where a bug would be seen")
-        known = grounds(project, deps)
-        here = path.is_dir() and top_level(path) == path.resolve()
-        past = past_bugs(path, local_commits(path, ("HEAD",))[0], known.sources) if here else []
-        practice = Practice(known=known, deps=deps, repository=name, sha=digest(tree), clock=context.clock)
-        bugs = chain(past, slips(known, context.rng))
-        yield from practice.exercises(bugs, seconds=deadline - time.monotonic(), most=MOST_BUGS)
 
 
 def _own_file(path: Path) -> ConfigurationFile:

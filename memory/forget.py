@@ -56,7 +56,7 @@ def forget(
 ) -> int:
     """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 
-    The experiences and drills of forgotten outcomes go as well, and with them what they say of templates and skills. Either all
+    The experiences of forgotten outcomes go as well, and with them what they say of templates and skills. Either all
     signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
     """
     retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
@@ -67,7 +67,6 @@ def forget(
     forgotten = store.ledger.append_signals(undone) + store.ledger.withdraw(judged, now)
     for _, outcome in lessons.outcomes:
         store.experiences.delete(outcome.decision_id)
-        store.practice.remove(outcome.decision_id)
     return forgotten
 
 

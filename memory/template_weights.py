@@ -32,12 +32,10 @@ def edit_weights(
     family: Family,
     prior: Mapping[str, float],
     rejected: Collection[str] = frozenset(),
-    base: Mapping[str, float] = {},
 ) -> dict[str, float]:
     """What to multiply each template's prior by for a family of failures; `prior` is by template, in any unit.
 
-    An experience whose id is among the `rejected` repaired nothing: it counts as tries alone. `base` are weights to start
-    from, 1 where it has none.
+    An experience whose id is among the `rejected` repaired nothing: it counts as tries alone.
 
     A weight is the posterior mean of the template's relative rate of success under a Gamma prior around 1, as observed
     counts are shrunk towards expected ones in disease mapping (Clayton and Kaldor 1987, "Empirical Bayes estimates of
@@ -52,30 +50,18 @@ def edit_weights(
             everything.append(experience)
     kept = [replace(each, shape=None) if each.id in rejected else each for each in everything]
     relatives = [each for each in kept if each.family is family]
-    return relative_rates(map(_tries, relatives), prior, relative_rates(map(_tries, kept), prior, base))
+    return _weights(relatives, prior, _weights(kept, prior, {}))
 
 
-Tries = tuple[Mapping[str, int], str]
-"""How many candidates of each template were tried, and the template of the one that repaired; empty without any."""
-
-
-def _tries(experience: Experience) -> Tries:
-    proven = experience.outcome is AttemptOutcome.PROVEN and experience.shape is not None
-    return experience.tried, experience.shape.template if proven and experience.shape else ""
-
-
-def relative_rates(
-    repairs_tried: Iterable[Tries], prior: Mapping[str, float], base: Mapping[str, float], *, worth: float = 1.0
+def _weights(
+    experiences: Iterable[Experience], prior: Mapping[str, float], base: Mapping[str, float]
 ) -> dict[str, float]:
-    """Observed over expected repairs, shrunk towards `base`; every repair is expected in proportion to prior times tries.
-
-    Each counts for `worth` of a repair.
-    """
-    tried, repaired = Counter[str](), defaultdict[str, float](float)
-    for each, template in repairs_tried:
-        tried.update(each)
-        if template:
-            repaired[template] += worth
+    """Observed over expected repairs, shrunk towards `base`; every repair is expected in proportion to prior times tries."""
+    tried, repaired = Counter[str](), Counter[str]()
+    for each in experiences:
+        tried.update(each.tried)
+        if each.outcome is AttemptOutcome.PROVEN and each.shape is not None:
+            repaired[each.shape.template] += 1
     chances = {name: count * prior[name] * base.get(name, 1.0) for name, count in tried.items() if name in prior}
     total = sum(chances.values())
     if not total:

@@ -1,10 +1,9 @@
-"""A search session for comparing orders of candidates: it stops at the first right one, which is all that is asked."""
+"""A search session for comparing orders of candidates: it stops at the first plausible one, which is all that is asked."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
@@ -17,13 +16,8 @@ from workers.repair.result import AttemptResult, AttemptTally, Clock
 from workers.sandbox.run_tests import Project
 
 
-def any_plausible(_candidate: Candidate) -> bool:
-    """What passes the failing tests and those that cover it is right."""
-    return True
-
-
 class FirstFound(SearchSession):
-    """What is plausible and `right` counts as proven; after `most` candidates nothing is tried."""
+    """What passes the failing tests and those that cover it counts as proven; after `most` candidates nothing is tried."""
 
     def __init__(
         self,
@@ -40,7 +34,6 @@ class FirstFound(SearchSession):
         limits: Limits | None = None,
         proven_by: float = math.inf,
         most: int,
-        right: Callable[[Candidate], bool] = any_plausible,
     ) -> None:
         super().__init__(
             sandbox,
@@ -56,7 +49,6 @@ class FirstFound(SearchSession):
             proven_by=proven_by,
         )
         self._left = most
-        self._right = right
 
     def attempt(
         self,
@@ -66,16 +58,15 @@ class FirstFound(SearchSession):
         deadline: float,
         seed: int = 0,  # noqa: ARG002  for generated inputs: nothing is compared
     ) -> AttemptResult:
-        """Try candidates up to the first right one, as long as any may be tried."""
+        """Try candidates up to the first plausible one, as long as any may be tried."""
         tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         found: Candidate | None = None
         before = len(self.screened)
         for verdict in islice(self._screened(stream, Clock(deadline)), self._left):
-            right = verdict.plausible and self._right(verdict.candidate)
-            tally.add(replace(verdict, plausible=right))
+            tally.add(verdict)
             self._near.add(verdict)
-            if right:
+            if verdict.plausible:
                 found = verdict.candidate
                 break
         self._left -= tally.candidates

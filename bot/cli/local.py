@@ -159,51 +159,6 @@ def review(
     raise typer.Exit(code)
 
 
-def practise(
-    path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
-    seconds: Annotated[float, typer.Option(min=1.0, help="Seconds to spend at most.")] = 600.0,
-    test_command: Annotated[str | None, typer.Option(help="How to run the tests. Default: python -m pytest")] = None,
-    python: Python = None,
-    as_json: AsJson = False,
-) -> None:
-    """Plant bugs in a copy of a project, repair them, and learn which kinds of edits work there. PATH is not changed.
-
-    What is learned is a weak prior of later repairs of PATH, and never a fix to be made again.
-    """
-    with (
-        _working("no file of yours was changed; what was practised so far is kept", quiet=False) as progress,
-        refusing(),
-    ):
-        from bot import local
-        from workers.context import open_context
-
-        context = open_context(worker_settings(), progress=progress)
-        found = list(local.practise(path, context, seconds=seconds, test_command=test_command, python=python))
-    rows = [
-        {
-            "kind": each.bug.kind,
-            "path": each.bug.path,
-            "line": each.bug.line,
-            "template": each.template,
-            "candidates": each.repaired.candidates,
-        }
-        for each in found
-    ]
-    if as_json:
-        print_json({"bugs": rows, "repaired": sum(each.solved for each in found)})
-        return
-    out.print(
-        f"practised on {len(found)} planted bugs: {sum(each.solved for each in found)} were repaired as they had been",
-        markup=False,
-    )
-    for each in found:
-        how = f"repaired by {each.template}" if each.solved else "not repaired"
-        out.print(
-            f"  {each.bug.kind} in {each.bug.path}:{each.bug.line}: {how}, {each.repaired.candidates} candidates",
-            markup=False,
-        )
-
-
 def _detail(*, quiet: bool, verbose: bool) -> Detail:
     if quiet and verbose:
         refuse("give one of --quiet and --verbose")

@@ -93,7 +93,6 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 command(LEARN, "apprentice learn .", "apprentice learn . --most 500")(history.learn)
-command(LEARN, "apprentice practise . --seconds 600")(local.practise)
 command(LEARN, "apprentice backtest .", "apprentice backtest . --png lift.png")(history.backtest)
 command(LEARN, "apprentice why 4e46c8a8375842c5", "apprentice why .")(stats.why)
 command(LEARN, "apprentice stats")(stats.stats)

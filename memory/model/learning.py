@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 
 class TaskKind(StrEnum):
-    """The kind of work. Practice repairs a bug that was planted for it."""
+    """The kind of work."""
 
     REPAIR = "repair"
     REVIEW = "review"
-    PRACTICE = "practice"
 
 
 EMBEDDED = "embedded"

@@ -15,7 +15,7 @@ from memory.errors import StoreError
 from memory.store.calls import Calls
 from memory.store.database import Database, connect, queue_for
 from memory.store.documents import Documents, PastFindings, RepositoryName
-from memory.store.experiences import PRACTICE, REFLECTIONS, TRAJECTORIES, StoredExperiences
+from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
 from memory.store.tasks import Posts, Tasks
@@ -62,8 +62,6 @@ class Store:
         """The repositories that jobs were about, by GitHub's number."""
         self.plans = Documents(database, "plans")
         """What came of each plan of an environment, by repository and plan; a repository owns them."""
-        self.practice = Documents(database, PRACTICE)
-        """Drills by decision; a repository owns them."""
         self.reasons = Documents(database, "reasons")
         """Why people rejected something, in their words, by signal."""
 

@@ -42,9 +42,6 @@ from memory.store.tables import documents, experiences, vectors
 
 Floats = npt.NDArray[np.float32]
 
-PRACTICE = "practice"
-"""Documents of drills."""
-
 REFLECTIONS, TRAJECTORIES = "reflections", "trajectories"
 """Documents that are forgotten with their experience, whose id is their key."""
 

@@ -11,19 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from memory.model import (
-    EMBEDDED,
-    Arm,
-    Attempt,
-    AttemptOutcome,
-    Decision,
-    Failure,
-    Recollection,
-    State,
-    Task,
-    TaskKind,
-)
-from memory.practice import Drill, practised_priors, practised_state
+from memory.model import EMBEDDED, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
 from memory.retrieval.experiences import neighbours
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
@@ -192,19 +180,12 @@ class _Loop:
             self._case.state(tried),
             tuple(options.priors),
             arm=self._case.arm,
-            prior=self._priors(options, self._case.state()),
+            prior=options.priors,
             evidence=neighbours(self._case.recalled),
             attempts=options.attempts,
         )
         self._deps.progress(f"trying strategy {decision.chosen}")
         return decision
-
-    def _priors(self, options: Options, state: State) -> Mapping[str, float]:
-        """What is expected of each strategy, with what was practised in this repository."""
-        if not self._case.remembers:
-            return options.priors
-        cells = self._deps.learner.cells(practised_state(state))
-        return practised_priors(state, options.priors, cells, self._deps.practice)
 
     def _searched(self, decision: Decision) -> tuple[Attempt, ...]:
         """The attempts of a whole search that was chosen as one strategy, which is concluded by their end."""
@@ -244,24 +225,9 @@ class _Loop:
 
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
         self._deps.learner.conclude(decision, components(self._case.failure, result))
-        if self._case.task.kind is TaskKind.PRACTICE:
-            self._drilled(decision, result)
-            return
         self._deps.experiences.remember(experience_of(self._case.task, self._case.failure, decision, result))
         self._previous.reflect(decision, result)
         engine.learn(decision, attempt, result)
-
-    def _drilled(self, decision: Decision, result: AttemptResult) -> None:
-        """Keep what practice says of templates, and nothing of the bug."""
-        proven = result.outcome is AttemptOutcome.PROVEN and result.shape is not None
-        drill = Drill(
-            id=decision.id,
-            family=self._case.failure.family,
-            tried=result.tried,
-            template=result.shape.template if proven and result.shape else "",
-            created_at=decision.created_at,
-        )
-        self._deps.store.practice.add(drill.id, drill, owner=self._case.task.repository, now=drill.created_at)
 
 
 def _result(

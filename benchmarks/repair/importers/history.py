@@ -50,23 +50,20 @@ class _Kept:
     collected: bool
 
 
-def make(clone: Path, into: Path, *, most: int = MOST, hunks: int = MOST_HUNKS) -> str:
-    """Write the newest cases of a clone into `into`, unless they are there; the project's name. Raises BadCase.
-
-    Fixes of more `hunks` are left alone.
-    """
+def make(clone: Path, into: Path, *, most: int = MOST) -> str:
+    """Write the newest cases of a clone into `into`, unless they are there; the project's name. Raises BadCase."""
     repository = Clone(clone)
     mark = into / f"{repository.name}.txt"
-    made = f"{repository.head()}, at most {most} cases of {hunks} hunks\n"
+    made = f"{repository.head()}, at most {most} cases\n"
     if not mark.is_file() or mark.read_text(encoding="utf-8").partition("\n")[0] != made.strip():
-        counts = _imported(repository, into, most, hunks)
+        counts = _imported(repository, into, most)
         told = "".join(f"{count} {reason}\n" for reason, count in counts.most_common())
         mark.write_text(made + told, encoding="utf-8")
         sys.stderr.write(f"{repository.name}: {', '.join(told.splitlines())}\n")
     return repository.name
 
 
-def _imported(repository: Clone, into: Path, most: int, hunks: int) -> Counter[str]:
+def _imported(repository: Clone, into: Path, most: int) -> Counter[str]:
     """Write the cases; how many commits ended how."""
     into.mkdir(parents=True, exist_ok=True)
     counts: Counter[str] = Counter()
@@ -75,7 +72,7 @@ def _imported(repository: Clone, into: Path, most: int, hunks: int) -> Counter[s
         if counts["kept"] == most or run == MOST_RUN:
             break
         try:
-            size = _worth_running(repository, commit, hunks)
+            size = _worth_running(repository, commit)
             run += 1
             _write(repository, commit, size, into)
         except _Dropped as reason:
@@ -85,7 +82,7 @@ def _imported(repository: Clone, into: Path, most: int, hunks: int) -> Counter[s
     return counts
 
 
-def _worth_running(repository: Clone, commit: Commit, hunks: int) -> Size:
+def _worth_running(repository: Clone, commit: Commit) -> Size:
     """The size of what may be a fix. Raises _Dropped."""
     if not commit.sources or not commit.test_modules:
         raise _Dropped("without code or without tests")
@@ -99,8 +96,8 @@ def _worth_running(repository: Clone, commit: Commit, hunks: int) -> Size:
         raise _Dropped("not of this Python") from None
     if not size.hunks:
         raise _Dropped("changing layout or comments only")
-    if size.hunks > hunks:
-        raise _Dropped(f"of more than {hunks} hunks")
+    if size.hunks > MOST_HUNKS:
+        raise _Dropped(f"of more than {MOST_HUNKS} hunks")
     return size
 
 

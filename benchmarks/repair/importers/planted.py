@@ -1,4 +1,4 @@
-"""Bugs planted into real packages, as cases: what `workers.practice.slips` does to code that the package's suite then detects.
+"""Bugs planted into real packages, as cases: what `benchmarks.slips` does to code that the package's suite then detects.
 
 The judge is the rest of the suite. Of each package's test functions a random half is taken out of the files that the
 engine gets, one that detects the bug put back where none was left; what parametrization makes of a function goes with
@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from benchmarks.planting import compiles
 from benchmarks.repair.cases import BadCase, write_case, write_tree
 from benchmarks.repair.importers.halves import Unit, half, unit_of, units_of, without
 from benchmarks.repair.importers.sdists import PACKAGES, Package, unpacked
+from benchmarks.slips import Planting, plantings
 from workers.ports import Limits
-from workers.practice.planting import compiles
-from workers.practice.slips import Planting, plantings
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import Project, TestRun, discover, run_tests

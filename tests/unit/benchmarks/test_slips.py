@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from workers.practice.planting import compiles
-from workers.practice.slips import plantings
+from benchmarks.planting import compiles
+from benchmarks.slips import plantings
 
 MODULE = '''
 class Shelf:

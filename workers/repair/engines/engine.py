@@ -22,9 +22,9 @@ from memory.model import (
     RetryMode,
     State,
     Task,
+    TaskKind,
 )
 from memory.policy.learner import Learner
-from memory.practice import WORTH
 from memory.preferences.model import PreferenceModel
 from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from memory.retrieval.experiences import Experiences
@@ -43,8 +43,7 @@ from workers.sandbox.run_tests import Project
 class RepairDeps:
     """What a repair works with. `session` opens a SearchSession from its arguments; `retries` are the modes to choose from.
 
-    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory;
-    `practice` is what a drill counts of a real repair, 0 to leave practice out.
+    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory.
     """
 
     sandbox: Sandbox
@@ -59,7 +58,6 @@ class RepairDeps:
     retries: tuple[RetryMode, ...] = tuple(RetryMode)
     taste: Callable[[str], PreferenceModel | None] = lambda _repository: None
     remember: bool = True
-    practice: float = WORTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +80,7 @@ class Case:
     def state(self, tried: tuple[str, ...] = ()) -> State:
         """The state in which the next choice is made."""
         return State(
-            kind=self.task.kind,
+            kind=TaskKind.REPAIR,
             repository=self.task.repository,
             label=self.failure.error_type,
             family=self.failure.family,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from memory.model import Attempt, Decision, EditShape
-from memory.practice import practised_weights
 from memory.reflections import given
 from memory.rewards import rejected
 from memory.skills import current, fitting
@@ -86,19 +85,12 @@ class SearchMemory:
 def _memory(case: Case, deps: RepairDeps) -> SearchMemory:
     """What is known for this kind of failure in this repository."""
     family, templates = case.failure.family, all_templates()
-    prior = {each.name: each.prior_for(family) for each in templates}
     known = deps.experiences.latest(MOST_EXPERIENCES)
     fixes = {each.id for each in (*known, *(found.experience for found in case.recalled)) if each.shape}
     signals = deps.store.ledger.live_signals(sorted(fixes))
     opposed = rejected(signals)
     return SearchMemory(
-        tests=edit_weights(
-            known,
-            family,
-            prior,
-            opposed,
-            practised_weights(deps.store, case.task.repository, family, prior, deps.practice),
-        ),
+        tests=edit_weights(known, family, {each.name: each.prior_for(family) for each in templates}, opposed),
         verdicts=verdict_weights(
             judged_edits(known, signals),
             {each.name: each.strategy for each in templates},

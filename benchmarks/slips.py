@@ -15,17 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from workers.practice.planting import (
-    DROPPED,
-    Function,
-    Slip,
-    SlipEdit,
-    Text,
-    bound_in,
-    elementary,
-    functions,
-    is_docstring,
-)
+from benchmarks.planting import DROPPED, Edit, Function, Slip, Text, bound_in, elementary, functions, is_docstring
 
 PAIRS_A_STATEMENT = 4
 OTHERS_A_PLACE = 2
@@ -46,7 +36,7 @@ class Planting:
 
 def plantings(source: str, seed: str) -> list[Planting]:
     """Slips in a module's functions, in a fixed order; where there are many of a kind in one place, a few by chance."""
-    tree, text, rng = ast.parse(source), Text(source), random.Random(seed)  # noqa: S311  chooses bugs, guards nothing
+    tree, text, rng = ast.parse(source), Text(source), random.Random(seed)
     known = _names_in(tree)
     return [
         Planting(slip=slip, function=f"{function.name}:{function.lineno}", lines=_lines(statement))
@@ -100,7 +90,7 @@ def _two_tokens(tokens: Sequence[Slip], rng: random.Random) -> Iterator[Slip]:
 
 
 def _dropped(function: Function, statement: ast.stmt, text: Text) -> Iterator[Slip]:
-    """The statement left out; `pass` is there only where a block needs one."""
+    """The statement left out; `pass` stands there only where a block needs one."""
     if not isinstance(statement, DROPPED) or is_docstring(statement):
         return
     block = next(block for block in _blocks(function) if statement in block)
@@ -108,9 +98,9 @@ def _dropped(function: Function, statement: ast.stmt, text: Text) -> Iterator[Sl
     if len(block) == 1:
         edit = text.replacing(statement, "pass")
     elif place + 1 < len(block):
-        edit = SlipEdit(start=text.start(statement), end=text.start(block[place + 1]), text="")
+        edit = Edit(start=text.start(statement), end=text.start(block[place + 1]), text="")
     else:
-        edit = SlipEdit(start=text.end(block[place - 1]), end=text.end(statement), text="")
+        edit = Edit(start=text.end(block[place - 1]), end=text.end(statement), text="")
     yield Slip(kind="statement", line=statement.lineno, edits=(edit,))
 
 
@@ -134,7 +124,7 @@ def _attributes(node: ast.AST, text: Text, known: _Names, called: set[ast.expr])
         case ast.Attribute(value=ast.Name(id=base), attr=name, ctx=ast.Load()):
             for other in sorted(known.attributes[base, node in called] - {name}):
                 end = text.end(node)
-                edit = SlipEdit(start=end - len(name.encode()), end=end, text=other)
+                edit = Edit(start=end - len(name.encode()), end=end, text=other)
                 yield Slip(kind="attribute", line=node.lineno, edits=(edit,))
         case _:
             pass
@@ -160,8 +150,8 @@ def _arguments(node: ast.AST, text: Text, tokens: Sequence[Slip]) -> Iterator[Sl
 
 def _swapped(kind: str, line: int, one: tuple[int, int], other: tuple[int, int], text: Text) -> Slip:
     edits = (
-        SlipEdit(start=one[0], end=one[1], text=text.between(*other)),
-        SlipEdit(start=other[0], end=other[1], text=text.between(*one)),
+        Edit(start=one[0], end=one[1], text=text.between(*other)),
+        Edit(start=other[0], end=other[1], text=text.between(*one)),
     )
     return Slip(kind=kind, line=line, edits=edits)
 

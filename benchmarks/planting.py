@@ -35,23 +35,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlantedBug:
-    """One bug: `source` is the whole module with it, `path` is relative to the project's root.
-
-    Tests that run any of `lines` of the module without it may run into it. `commented` says that the code that it replaces
-    has comments.
-    """
+class Planted:
+    """One bug: `source` is the whole module with it, `path` is relative to the project's root."""
 
     path: str
     kind: str
     line: int
-    lines: range
     source: str
-    commented: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlipEdit:
+class Edit:
     """The bytes from `start` to `end` of a module become `text`."""
 
     start: int
@@ -65,10 +59,10 @@ class Slip:
 
     kind: str
     line: int
-    edits: tuple[SlipEdit, ...]
+    edits: tuple[Edit, ...]
 
 
-def plantable(tree: Path, sources: str = "src") -> list[PlantedBug]:
+def plantable(tree: Path, sources: str = "src") -> list[Planted]:
     """Every bug that can be planted in the modules under `sources`, in a fixed order."""
     found = []
     for module in sorted((tree / sources).rglob("*.py")):
@@ -77,15 +71,13 @@ def plantable(tree: Path, sources: str = "src") -> list[PlantedBug]:
     return found
 
 
-def _in_module(path: str, source: str) -> Iterator[PlantedBug]:
+def _in_module(path: str, source: str) -> Iterator[Planted]:
     text = Text(source)
     for function in functions(ast.parse(source)):
         for slip in elementary(function, bound_in(function), text):
             edited = text.with_edits(slip.edits)
             if compiles(edited):
-                yield PlantedBug(
-                    path=path, kind=slip.kind, line=slip.line, lines=range(slip.line, slip.line + 1), source=edited
-                )
+                yield Planted(path=path, kind=slip.kind, line=slip.line, source=edited)
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
@@ -157,24 +149,24 @@ class Text:
             starts.append(starts[-1] + len(line))
         self._starts = starts
 
-    def with_edits(self, edits: Sequence[SlipEdit]) -> str:
+    def with_edits(self, edits: Sequence[Edit]) -> str:
         """The module after edits that do not overlap."""
         data = self._data
         for edit in sorted(edits, key=lambda edit: -edit.start):
             data = data[: edit.start] + edit.text.encode() + data[edit.end :]
         return data.decode()
 
-    def replacing(self, node: ast.expr | ast.stmt, text: str) -> SlipEdit:
+    def replacing(self, node: ast.expr | ast.stmt, text: str) -> Edit:
         """`text` in the node's place."""
-        return SlipEdit(start=self.start(node), end=self.end(node), text=text)
+        return Edit(start=self.start(node), end=self.end(node), text=text)
 
-    def replacing_operator(self, left: ast.expr, right: ast.expr, operator: str) -> SlipEdit | None:
-        """Another operator between two operands; None where more than an operator is there."""
+    def replacing_operator(self, left: ast.expr, right: ast.expr, operator: str) -> Edit | None:
+        """Another operator between two operands; None where more than an operator stands there."""
         start, end = self.end(left), self.start(right)
         between = self._data[start:end].decode()
         if not between.strip() or set(between) & set("()\n\\#"):
             return None
-        return SlipEdit(start=start, end=end, text=f" {operator} ")
+        return Edit(start=start, end=end, text=f" {operator} ")
 
     def between(self, start: int, end: int) -> str:
         """The text from one byte to another."""
