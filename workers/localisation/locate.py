@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,7 @@ from pathlib import Path
 from memory.retrieval.index import best, terms
 from workers.localisation.past_changes import EarlierChange, changes_until, files_at, is_test_path, python_paths
 from workers.localisation.ranking import (
+    LONGEST_QUERY,
     FunctionPlace,
     LikelyFile,
     PythonSource,
@@ -23,6 +25,9 @@ from workers.review.source import MAX_FILES, MAX_TREE_CHARACTERS
 
 FILES, FUNCTIONS, RESOLVED, TESTS = 5, 2, 3, 5
 """How many of each are named at most; functions of each file."""
+
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+"""Comments of issue templates, which say the same in every issue."""
 
 MOST_SOURCES = 5_000
 """Of a larger tree only so many sources are read, those with the shortest paths."""
@@ -72,6 +77,7 @@ class Located:
 
 def locate(directory: Path, sha: str, text: str) -> Located:
     """The places that `text` is likely about in the git directory at a commit. Nothing later than the commit is read."""
+    text = _HIDDEN.sub(" ", text[:LONGEST_QUERY])
     paths = sorted(python_paths(directory, sha), key=lambda path: (path.count("/"), path))
     sources = [path for path in paths if not is_test_path(path)]
     texts = files_at(directory, sha, sources[:MOST_SOURCES])
