@@ -20,7 +20,7 @@ from memory.model import (
     Signal,
     TaskKind,
 )
-from memory.policy import review_policy
+from memory.policy import issue_policy, review_policy
 from memory.policy.learner import Learner
 from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
 from memory.retrieval.index import WordIndex, best, terms
@@ -216,6 +216,9 @@ def _find(store: Store, reference: str) -> Decision | None:
 
 
 def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedOption, ...]:
+    if decision.state.kind is TaskKind.ISSUE:
+        belief = issue_policy.belief(decision.state, cells)
+        return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
     if decision.state.kind is TaskKind.REVIEW:
         belief = _posting_belief(store, decision, cells)
         return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
@@ -265,6 +268,8 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
         here = cells.get((decision.state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0))
         belief = _posting_belief(store, decision, cells)
         return review_policy.reason(decision, review_policy.Appraisal(belief=belief, here=here))
+    if decision.state.kind is TaskKind.ISSUE:
+        return issue_policy.reason(decision, cells)
     tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
     if decision.arm is Arm.CONTROL or tried is None:
         return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"

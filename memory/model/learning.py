@@ -14,6 +14,7 @@ class TaskKind(StrEnum):
 
     REPAIR = "repair"
     REVIEW = "review"
+    ISSUE = "issue"
 
 
 EMBEDDED = "embedded"

@@ -20,6 +20,9 @@ ROOT = Path(__file__).parents[2]
 HISTORY = "a git repository"
 """Stands for one with three commits."""
 
+CLOSED = "a folder of clones"
+"""Stands for one with a history in which a change closed an issue."""
+
 CASES = "a folder of cases"
 """Stands for one with a single case."""
 
@@ -33,6 +36,7 @@ TINY = {
     "screen": ("--runs", "1", "--candidates", "2"),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
+    "localise": ("--clones", CLOSED),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "modules": (),
@@ -47,6 +51,7 @@ EXPECTED = {
     "proof": r"proven without a question +1\n(.|\n)+unchallenged +\d\.\d\d",
     "web_limits": r"memory at its peak, MB +\d+\n(.|\n)+answered 202 +10 of 10",
     "screen": r"verdicts alike +2 of 2",
+    "localise": r"all 1 issues of 1 clones\n +hit@1 +BM25 \d.\d+, ours 1.000",
     "history": r"changes a second +\d+\.\d",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
     "ledger": r"the same table, bit for bit +yes",
@@ -75,7 +80,12 @@ def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
         budget_seconds=10.0,
         solution={"sums.py": "def add(a, b):\n    return a + b\n"},
     )
-    made = {HISTORY: str(tmp_path / "shop"), CASES: str(tmp_path / "cases")}
+    (tmp_path / "clones" / "mill").mkdir(parents=True)
+    mill = Branch(tmp_path / "clones" / "mill")
+    mill.commit({f"mill/part{number}.py": f"def part{number}():\n    pass\n" for number in range(6)})
+    mill.commit({"mill/wheel.py": "def turn(water):\n    return water\n"}, "Add what the water turns")
+    mill.commit({"mill/wheel.py": "def turn(water):\n    return -water\n"}, "Let water turn backwards, fixes #4")
+    made = {CLOSED: str(tmp_path / "clones"), HISTORY: str(tmp_path / "shop"), CASES: str(tmp_path / "cases")}
     arguments = [made.get(word, word) for word in TINY[name]]
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments],
