@@ -43,22 +43,6 @@ from workers.review.detectors.rules import is_selected
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.work_tree import git_directory
 
-_CANDIDATES = (
-    *("pallets/jinja", "sqlalchemy/alembic", "pypa/packaging", "pypa/virtualenv", "tox-dev/tox", "psf/black"),
-    *("PyCQA/isort", "benoitc/gunicorn", "encode/starlette", "encode/uvicorn", "encode/httpx", "redis/redis-py"),
-    *("coleifer/peewee", "Pylons/pyramid", "arrow-py/arrow", "giampaolo/psutil", "httpie/cli", "locustio/locust"),
-    *("joblib/joblib", "cookiecutter/cookiecutter", "mkdocs/mkdocs", "getpelican/pelican", "Textualize/rich"),
-    *("prompt-toolkit/python-prompt-toolkit", "oauthlib/oauthlib", "celery/celery", "pexpect/pexpect"),
-    *("ipython/traitlets", "mahmoud/boltons", "pygments/pygments"),
-)
-"""Packages whose history nothing was tuned on. In the order of the SHA-256 of their names the first twelve with 600 changes
-of Python files on their branch are measured: eight as FRESH, the last four as KEPT, once, when nothing changes any more."""
-FRESH = (
-    *("mahmoud/boltons", "sqlalchemy/alembic", "encode/uvicorn", "pypa/packaging"),
-    *("tox-dev/tox", "giampaolo/psutil", "joblib/joblib", "getpelican/pelican"),
-)
-KEPT = ("encode/httpx", "Pylons/pyramid", "httpie/cli", "locustio/locust")
-
 CHANGES = 20
 """Changes with findings that are followed after an installation."""
 
