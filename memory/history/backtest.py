@@ -277,8 +277,8 @@ def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> Poste
 def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedOfEach:
     """What a ranking posts where what a change leaves of its `most` comments, or fewer findings, is for later ones.
 
-    It posts what reaches the bar, as far as is left: the bar is the worst score that the same number of comments had
-    reached in the last `WINDOW` changes. Before there are ten of them, there is none.
+    It posts what reaches the bar, as far as is left: so many findings of the last `WINDOW` changes reached it as there were
+    comments for these, and as many more as are left over. Before there are ten of them, there is none.
     """
     comments, addressed = np.zeros(replayed.changes), np.zeros(replayed.changes)
     allowed = posted_of_each(scores, replayed, most).comments.astype(np.int64)
@@ -286,10 +286,10 @@ def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedO
     for number in range(replayed.changes):
         here = replayed.change == number
         latest = np.sort(np.concatenate(best[-WINDOW:] or [np.zeros(0)]))
-        wanted = int(allowed[max(number - WINDOW, 0) : number].sum())
-        bar = latest[-wanted] if len(best) >= WINDOW // 10 and len(latest) >= wanted else -np.inf
-        reaching = scores[here] >= bar
         left = int(allowed[: number + 1].sum() - comments.sum())
+        wanted = int(allowed[max(number - WINDOW, 0) : number].sum() + max(left - allowed[number], 0))
+        bar = latest[-wanted] if len(best) >= WINDOW // 10 and 0 < wanted <= len(latest) else -np.inf
+        reaching = scores[here] >= bar
         room = min(most if np.isinf(bar) else AT_ONCE, left, int(reaching.sum()))
         comments[number] = room
         addressed[number] = _by_lot(scores[here][reaching], replayed.addressed[here][reaching], room)
