@@ -185,11 +185,15 @@ def rows(result: Backtest, begun: Sequence[InstallationStart]) -> list[tuple[str
     """One line for each arm and figure."""
     told = [("addressed of everything", f"{result.base:.3f}")]
     for arm in result.arms:
-        own = f"by itself {arm.posted.lift:.2f} ({arm.posted.comments:.0f} comments), ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
+        kept, within = arm.keeping_posted, arm.budget_posted
+        own = f"by itself {arm.posted.lift:.2f}, {arm.posted.share:.1%} of {arm.posted.comments:.0f}, ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
         told.append(
             (
                 arm.name,
-                f"at {RECALL:.0%} kept {said(arm.keeping)}; {BUDGET} a change {said(arm.budget)}, {arm.budget_share:.0%}; {own}",
+                (
+                    f"at {RECALL:.0%} kept {said(arm.keeping)}, {kept.share:.1%} of {kept.comments:.0f}; "
+                    f"{BUDGET} a change {said(arm.budget)}, {within.share:.1%} of {within.comments:.0f}; {own}"
+                ),
             )
         )
     cold = advantage(begun)
