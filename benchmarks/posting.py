@@ -1,6 +1,7 @@
 """Two comments a change on real histories: learned, by lot and by simple rules, in the later halves.
 
     python -m benchmarks.posting measure REPOSITORY...     # clones of those named in FRESH, or KEPT
+    python -m benchmarks.posting own REPOSITORY...         # what repositories' own linters select, and all else
     python -m benchmarks.posting elsewhere REPOSITORY...   # the shares and weights that the product starts from
 
 Reads with ruff alone: bandit takes most of the time, and ruff's S rules are its own. What was read is kept under --kept.
@@ -12,20 +13,34 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks.history import name_of, of_selection, read
+from benchmarks.history import directory_of, name_of, of_selection, read
 from benchmarks.report import show
 from memory.history import lessons
-from memory.history.backtest import LOT, OURS, SIMPLE, UNTAUGHT, Backtest, HistoryTooShort, backtest, informative
+from memory.history.backtest import (
+    LOT,
+    ORACLE,
+    OURS,
+    SIMPLE,
+    UNTAUGHT,
+    Backtest,
+    HistoryTooShort,
+    backtest,
+    informative,
+)
 from memory.history.conclusion import ComparedRanking
 from memory.history.rankings import Floats
 from memory.model import PastFinding
 from memory.store import open_store
+from workers.history.asked_rules import asked_rules
+from workers.history.changes import Blobs
 from workers.history.learn import settled
+from workers.sandbox.bubblewrap import Bubblewrap
 
 _CANDIDATES = (
     *("pallets/jinja", "sqlalchemy/alembic", "pypa/packaging", "pypa/virtualenv", "tox-dev/tox", "psf/black"),
@@ -138,7 +153,7 @@ def report(name: str, found: Backtest) -> tuple[bool, bool, bool, bool]:
         ("lot", said(alone.of(LOT))),
         *(
             (ranking, f"{said(alone.of(ranking))}; carried over {said(carried.of(ranking))}")
-            for ranking in (OURS, UNTAUGHT, *SIMPLE)
+            for ranking in (OURS, UNTAUGHT, *SIMPLE, ORACLE)
         ),
     ]
     show(f"{name}: {found.findings} findings of {found.changes} changes, {found.base:.1%} addressed", rows)
@@ -171,22 +186,39 @@ def measure(histories: Mapping[str, Sequence[PastFinding]], pool: str) -> None:
     )
 
 
+def own_linter(path: Path, findings: Sequence[PastFinding]) -> None:
+    """How often findings are addressed that the linter of the newest commit reports, and others, in the last quarter."""
+    with Blobs(directory_of(path)) as blobs:
+        options = asked_rules(partial(blobs.read, "HEAD"), Bubblewrap()).options
+    known = sorted(informative(findings), key=lambda each: each.position)
+    latest = known[3 * len(known) // 4 :]
+    rows = []
+    for name, wanted in (("its own linter reports", True), ("all others", False)):
+        some = [each for each in latest if options.checks(each.rule, each.path) is wanted]
+        addressed = sum(bool(each.fate.addressed) for each in some)
+        rows.append((name, f"{addressed / len(some):.1%} of {len(some)}" if some else "none"))
+    show(f"{name_of(path)}: addressed of the latest quarter of the findings", rows)
+
+
 def main() -> None:
     """Read arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "elsewhere"))
+    parser.add_argument("what", choices=("measure", "own", "elsewhere"))
     parser.add_argument("repositories", type=Path, nargs="+")
     parser.add_argument("--most", type=int, default=1500, help="changes of each to read, the latest")
     parser.add_argument("--kept", type=Path, default=Path(".cache/pasts-of-ruff"), help="where what was read is kept")
     given = parser.parse_args()
     given.kept.mkdir(parents=True, exist_ok=True)
-    histories = {}
+    histories = dict[str, list[PastFinding]]()
     for path in given.repositories:
         with open_store(f"sqlite:///{given.kept.resolve()}/{name_of(path)}.db") as store:
             read(path, store, given.most, ruff_alone=True)
             histories[name_of(path)] = settled(store, name_of(path))
+        if given.what == "own":
+            own_linter(path, histories[name_of(path)])
     if given.what == "elsewhere":
         write_elsewhere(list(histories.values()))
+    if given.what != "measure":
         return
     measure(histories, "all rules of ruff")
     measure({name: of_selection(findings) for name, findings in histories.items()}, "our selection")
