@@ -66,8 +66,8 @@ TIMES = 2.5
 PULLS = {"family": 20.0, "rule": 25.0}
 """Pseudo-counts that a family has of all findings, and a rule of its family."""
 
-LIMIT = 1e-4
 RIDGE = 5.0
+"""The weight of the squares of the weights, of features with a standard deviation of 1."""
 
 
 def shares_of(histories: Sequence[Sequence[PastFinding]]) -> dict[str, float]:
@@ -111,7 +111,8 @@ def weights_of(histories: Sequence[Sequence[PastFinding]]) -> Floats:
 def _fitted(rows: Floats, targets: Floats, counts: Floats) -> Floats:
     """A logistic regression with a ridge over all but the first, constant column."""
     middle, scale = rows.mean(axis=0), rows.std(axis=0)
-    middle[0], scale[0] = 0.0, 1.0
+    middle[0] = 0.0
+    scale[scale == 0.0] = 1.0
     even = (rows - middle) / scale
     penalty = np.full(rows.shape[1], RIDGE)
     penalty[0] = 0.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.history import CHANGES, advantage, starts
+from benchmarks.posting import PULLS, report, shares_of, weights_of
 from memory.history.backtest import (
     AT_ONCE,
     BUDGET,
@@ -150,6 +151,30 @@ def test_lot_stands_beside_every_ranking_with_shares_and_volumes() -> None:
     arms = {arm.name: arm for arm in result.arms}
     assert arms[OURS].keeping_posted.share > 2 * arms[LOT].keeping_posted.share > 0.0
     assert arms[OURS].budget_posted.share == pytest.approx(arms[OURS].budget_share)
+
+
+def test_the_shares_that_the_product_starts_from_are_of_rules_in_families() -> None:
+    """Of all, of families drawn to all, and of rules drawn to their family, as many counted as the pulls say."""
+    shares = shares_of([_world(100)])
+    assert shares[""] == pytest.approx(120 / 600)
+    assert shares["F*"] == pytest.approx((100 + PULLS["family"] * shares[""]) / (100 + PULLS["family"]), abs=1e-3)
+    assert shares["F401"] == pytest.approx((100 + PULLS["rule"] * shares["F*"]) / (100 + PULLS["rule"]), abs=1e-3)
+    assert shares["D100"] < shares["D*"] < shares["B007"] < shares["F401"]
+
+
+def test_weights_follow_what_was_addressed() -> None:
+    """Where habits are alike everywhere, the share of a rule weighs most of all."""
+    weights = dict(zip(NAMES, weights_of([_world(100), _world(120), _world(140)]).tolist(), strict=True))
+    assert weights["share"] > 0.5
+    assert weights["share"] > max(abs(weights[name]) for name in ("standing", "burst", "test", "docs"))
+
+
+def test_a_benchmark_of_posting_prints_lot_and_counts_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    """Share, volume and times of lot in every row. Ours is three times lot here; the Wilson bound too, so that it is not ahead."""
+    assert report("shop", backtest(_world())) == (True, False, True, False)
+    printed = capsys.readouterr().out
+    assert "  lot                 20.0% (18.8% to 21.3%) of 200, 1.00 times lot\n" in printed
+    assert printed.count(" times lot") == 2 * 7 + 1
 
 
 def test_many_installations_are_compared() -> None:
