@@ -29,6 +29,12 @@ PRIOR = MappingProxyType(
 PROVEN_PRIOR = 0.65
 """Acceptance expected at least of a finding whose suggestion was applied and tested."""
 
+OWN_LINTER_PRIOR = 0.05
+"""Acceptance expected of what the repository's own linter reports anyway: it is listed until evidence says more.
+
+Security and what is critical start as ever.
+"""
+
 TOOL_DISCOUNT = MappingProxyType({"bandit": 0.95})
 """Factor on the prior of tools known for false alarms."""
 
@@ -87,6 +93,8 @@ def state_of(repository: str, finding: Finding) -> State:
 
 def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
     """The mean acceptance expected of a finding before any evidence."""
+    if finding.own_linter and finding.severity is not Severity.CRITICAL and finding.category != "security":
+        return OWN_LINTER_PRIOR
     base = PRIOR[finding.severity] * TOOL_DISCOUNT.get(finding.tool, 1.0)
     return max(base, PROVEN_PRIOR) if suggestion_proven else base
 

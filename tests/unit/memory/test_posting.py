@@ -176,3 +176,14 @@ def test_recorded_probability_is_the_share_of_the_band() -> None:
                 chances = review_policy.action_chances(belief, severity, actions, rng)
                 assert sum(chances.values()) == pytest.approx(1.0)
                 assert min(chances.values()) > 0.0
+
+
+def test_what_the_own_linter_reports_starts_in_the_summary(learner: Learner) -> None:
+    """It is not posted on the first day, with a tested fix or without, but for security; maintainers' verdicts change that."""
+    own = replace(finding(Severity.MAJOR, rule="F401"), own_linter=True)
+    for proven in (False, True):
+        assert chance(post(learner, own, proven=proven), *LOUD) < 0.1
+    assert chance(post(learner, replace(own, category="security")), *LOUD) > 0.7
+    assert chance(post(learner, replace(own, severity=Severity.CRITICAL)), *LOUD) > 0.7
+    say(learner, own, SignalKind.SUGGESTION_APPLIED, 8)
+    assert chance(post(learner, own, proven=True), *LOUD) > 0.7
