@@ -50,6 +50,7 @@ PAGES = (
     "docs/install.md",
     "docs/learning.md",
     "docs/ledger.md",
+    "docs/literature.md",
     "docs/measurements.md",
     "docs/model.md",
     "docs/model-server.md",
