@@ -139,7 +139,7 @@ def parse(text: str) -> UpliftCounts:
     try:
         root = root_of(text)
         if root is None:
-            raise BadCounts("the file is empty; export it again")
+            raise BadCounts("line 1: the file is empty; export it again")
         found = msgspec.convert(plain(root), UpliftCounts, strict=False)
     except BadYaml as error:
         raise BadCounts(f"line {error.line}: {error.reason}") from error

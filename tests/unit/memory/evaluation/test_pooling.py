@@ -122,7 +122,7 @@ GOOD = render(counts(7, 61, 50))
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (GOOD, "", "the file is empty; export it again"),
+        (GOOD, "", "line 1: the file is empty; export it again"),
         ("family: lookup", "family: acme-billing", "Invalid enum value"),
         ("fixed: 61", "fixed: 161", "line 7: lookup has more fixed than tasks; correct it"),
         ("tasks: 100", "tasks: 4", "Expected `int` >= 5"),
