@@ -166,13 +166,18 @@ def needed(deviation: float, difference: float) -> int:
     return ceil(((Z + POWER_Z) * deviation / difference) ** 2)
 
 
+def _about(repairs: int) -> str:
+    """A number that is known no better than to two digits."""
+    return f"about {float(f'{repairs:.2g}'):,.0f}"
+
+
 def _until_known(learned: int, control: int, control_share: float) -> tuple[int | None, str]:
     """How many more repairs it takes until each arm has `LEAST`."""
     short = {control_share: LEAST - control, 1.0 - control_share: LEAST - learned}
     if any(share <= 0.0 and missing > 0 for share, missing in short.items()):
         return None, "no number of repairs: one arm gets none (APPRENTICE_CONTROL_SHARE)"
     further = ceil(max(missing / share for share, missing in short.items() if missing > 0))
-    return further, f"about {further:,} more repairs until there is a figure"
+    return further, f"{_about(further)} more repairs until there is a figure"
 
 
 def _until_seen(effects: Numbers, difference: float) -> tuple[int | None, str]:
@@ -182,10 +187,10 @@ def _until_seen(effects: Numbers, difference: float) -> tuple[int | None, str]:
     if further == 0:
         return 0, f"none more: {n:,} repairs suffice to see a difference as large as {difference:+.2f}"
     if further is not None and further <= TOO_MANY:
-        return further, f"about {further:,} more repairs to see a difference as large as {difference:+.2f}"
+        return further, f"{_about(further)} more repairs to see a difference as large as {difference:+.2f}"
     rest = max(needed(deviation, WORTHWHILE) - n, 0)
-    waiting = f"about {rest:,} more" if rest else "none more"
-    many = "more than can be named" if further is None else f"about {further:,} more"
+    waiting = f"{_about(rest)} more" if rest else "none more"
+    many = "more than can be named" if further is None else f"{_about(further)} more"
     return further, (
         f"more than it is worth: {many} repairs to see a difference as small as {difference:+.3f}; "
         f"{waiting} to see one of {WORTHWHILE:.2f}"

@@ -85,9 +85,9 @@ def test_it_says_how_many_more_repairs_it_takes() -> None:
     assert [uplift(each, 0.2)[0].outlook for each in worlds] == snapshot(
         [
             "about 60 more repairs until there is a figure",
-            "about 1,138 more repairs to see a difference as large as +0.10",
+            "about 1,100 more repairs to see a difference as large as +0.10",
             "none more: 1,500 repairs suffice to see a difference as large as +0.45",
-            "more than it is worth: about 11,067 more repairs to see a difference as small as -0.030; about 3,015 more to see one of 0.05",
+            "more than it is worth: about 11,000 more repairs to see a difference as small as -0.030; about 3,000 more to see one of 0.05",
         ]
     )
     assert uplift(worlds[0], 0.0)[0].outlook == snapshot(
