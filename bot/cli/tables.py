@@ -8,6 +8,7 @@ from bot.cli.console import TextTable
 from memory.evaluation.audit import AuditItem
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
+from memory.evaluation.pooling import PooledUplift
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, LOT, RECALL, Backtest, RankingFigures
@@ -35,6 +36,8 @@ def stats(found: Stats) -> list[TextTable]:
                 f"fix rate: {found.fix_rate.verdict}",
                 f"candidates to the first fix: {found.candidates.verdict}",
                 *(f"{each.measure}, valid at every look: {each.verdict}" for each in found.uplift),
+                *(f"{each.measure}, still to go: {each.outlook}" for each in found.uplift),
+                *_pooled(found.pooled),
             ),
         ),
         TextTable(
@@ -65,6 +68,16 @@ def stats(found: Stats) -> list[TextTable]:
         *_skills(found.skills),
         *costs(found.costs),
     ]
+
+
+def _pooled(pooled: PooledUplift | None) -> Sequence[str]:
+    """The difference over several installations; nothing without files."""
+    if pooled is None:
+        return ()
+    between = "" if pooled.spread is None else f"; between installations ± {pooled.spread:.2f}"
+    own = f"; {pooled.own_file} is of this one, whose ledger is counted instead" if pooled.own_file else ""
+    where = f"{pooled.installations} installations, {pooled.tasks:,} repairs"
+    return (f"fixed, pooled over {where}: {pooled.verdict}{between}{own}",)
 
 
 def _missed(missed: MissedEarlier) -> str:
