@@ -132,7 +132,7 @@ class State:
         return Level(scope="after", key=f"{self.kind}|{self.after}") if self.after else None
 
     def rows(self) -> tuple[Level, ...]:
-        """All rows that inform a choice here, and that what comes of it is added to.
+        """All rows that inform a choice here, and that its results are added to.
 
         They follow from kind, repository, label, family, place and after alone: a rebuild groups the ledger by these.
         """
@@ -174,7 +174,7 @@ class Decision:
 
     @property
     def period(self) -> int:
-        """The period that it was made in, which what comes of it counts for, however late."""
+        """The period that it was made in. Its results count for this one, however late they come."""
         return period_of(self.created_at)
 
     @property
