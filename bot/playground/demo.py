@@ -28,8 +28,10 @@ from bot.playground.demo_environment import (
     SECOND_ISSUE,
     SECOND_REMEDY,
     DemoEnvironment,
+    RepairWithoutMemory,
     demo_environment,
     demo_files,
+    repaired_without_memory,
 )
 from bot.playground.server import directory
 from memory.explain import Explanation, explain
@@ -278,12 +280,25 @@ def _why_right(demo: DemoEnvironment, first: DemoRepair, second: DemoRepair, bef
     """What shows that the second fix is right, and the decision that led to it."""
     demo.chapter("6  Why the second fix was right")
     fixed = demo.maintainer.read(REPOSITORY, SECOND_BUG[0], second.pull.head_ref)
-    for line in reasons(first, second, is_restored=fixed == before):
+    without = repaired_without_memory(_files_with_the_bug(demo, second))
+    for line in reasons(first, second, without, is_restored=fixed == before):
         demo.say(line)
+    demo.note("second bug, empty memory: candidates tried", str(without.candidates))
     return _show_why(demo, second.proven.decision_id)
 
 
-def reasons(first: DemoRepair, second: DemoRepair, *, is_restored: bool) -> list[str]:
+def _files_with_the_bug(demo: DemoEnvironment, second: DemoRepair) -> dict[str, str]:
+    """The project as the second repair found it, with the failing test of its issue."""
+    assert second.proven.proof is not None, "it was proven"
+    added = {test.partition("::")[0] for test in second.proven.proof.failed_before}
+    files = {
+        name: demo.maintainer.read(REPOSITORY, name, second.pull.head_ref)
+        for name in directory(demo_files("parcel")).keys() | added
+    }
+    return files | {SECOND_BUG[0]: demo.maintainer.read(REPOSITORY, SECOND_BUG[0], "main")}
+
+
+def reasons(first: DemoRepair, second: DemoRepair, without: RepairWithoutMemory, *, is_restored: bool) -> list[str]:
     """What this run shows of the second fix: whether it gives the code from before the bug, how it was found, what it cost."""
     proof, found, taught = second.proven.proof, second.proven.shape, first.proven.shape
     assert proof is not None, "it was proven"
@@ -301,7 +316,8 @@ def reasons(first: DemoRepair, second: DemoRepair, *, is_restored: bool) -> list
         f"attempts in their order, with their candidates: {attempts}",
         f"{fewer} candidates than for the first bug: {second.candidates} and {first.candidates}",
         f"{less} time than for the first bug: {second.seconds:.1f} s and {first.seconds:.1f} s",
-        "these are two bugs, so memory is not the only difference",
+        f"the same bug with an empty memory, once: {without.candidates} candidates in {without.attempts} attempts, "
+        + without.status.replace("_", " "),
     ]
 
 

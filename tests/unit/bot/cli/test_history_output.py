@@ -98,9 +98,10 @@ Listed (in the summary, no comment): 2 rules
   S110    try except pass                  0 of 120      20 →  5 %     9 in 10
 Hidden (shown nowhere; never security, correctness or critical): no rule
 Not reported (left out before): security in tests; rules not asked for: all D
-Expected: the chance that you find a comment useful. It starts by severity; the
-  history moves it as such findings are fixed more or less than others here:
-  info 15 % (4 to 44), minor 20 % (5 to 53), major 60 % (25 to 87).
+Expected: the chance that you find a comment useful. It starts by severity, or
+  at 5 % where your own linter reports it; the history moves it as such findings
+  are fixed more or less than others here: info 15 % (4 to 44), minor 20 % (5 to
+  53), major 60 % (25 to 87).
 How often: a value is drawn near the expected one: from 40 % (info), 35 %
   (minor), 30 % (major) on posted, under 2 % hidden, else listed. At most 2
   comments a rule. In 10 % of reviews the start alone counts.
@@ -131,9 +132,10 @@ Listed (in the summary, no comment): 4 rules
 Hidden (shown nowhere; never security, correctness or critical): no rule
 Not reported (left out before): security in tests; rules not asked for: all D
 Listed findings go inline if the tool's fix passes the tests.
-Expected: the chance that you find a comment useful. It starts by severity; the
-  history moves it as such findings are fixed more or less than others here:
-  info 15 % (4 to 44), minor 20 % (5 to 53), major 60 % (25 to 87).
+Expected: the chance that you find a comment useful. It starts by severity, or
+  at 5 % where your own linter reports it; the history moves it as such findings
+  are fixed more or less than others here: info 15 % (4 to 44), minor 20 % (5 to
+  53), major 60 % (25 to 87).
 How often: a value is drawn near the expected one: from 40 % (info), 35 %
   (minor), 30 % (major) on posted, under 2 % hidden, else listed. At most 2
   comments a rule. In 10 % of reviews the start alone counts.
@@ -153,9 +155,10 @@ Read now: 0 changes since the last time. Known: 0 findings of 0 changes; a
   review would now report 0 of them. None of these has a clear end.
 No rule that reviews here ask for was broken in this history.
 Not reported (left out before): security in tests.
-Expected: the chance that you find a comment useful. It starts by severity; the
-  history moves it as such findings are fixed more or less than others here:
-  info 15 % (4 to 44), minor 20 % (5 to 53), major 60 % (25 to 87).
+Expected: the chance that you find a comment useful. It starts by severity, or
+  at 5 % where your own linter reports it; the history moves it as such findings
+  are fixed more or less than others here: info 15 % (4 to 44), minor 20 % (5 to
+  53), major 60 % (25 to 87).
 How often: a value is drawn near the expected one: from 40 % (info), 35 %
   (minor), 30 % (major) on posted, under 2 % hidden, else listed. At most 2
   comments a rule. In 10 % of reviews the start alone counts.

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from bot.playground.client import ShownPull
 from bot.playground.demo import DemoRepair, q_row, reasons
+from bot.playground.demo_environment import RepairWithoutMemory
 from memory.explain import ExplainedOption, Explanation
 from memory.model import (
     Arm,
@@ -58,10 +59,13 @@ def repaired(*attempts: Attempt, seconds: float) -> DemoRepair:
 FIRST = repaired(attempt("names", 20), attempt("everything", 91, shape=STRIP), seconds=9.0)
 
 
+WITHOUT = RepairWithoutMemory(status="fixed", candidates=60, attempts=4)
+
+
 def test_a_second_fix_that_memory_found() -> None:
     """The learned edit gives the old code, in fewer candidates and less time."""
     second = repaired(attempt("replay", 3, shape=STRIP), seconds=4.0)
-    assert reasons(FIRST, second, is_restored=True) == snapshot(
+    assert reasons(FIRST, second, WITHOUT, is_restored=True) == snapshot(
         [
             "with the fix src/parcel/money.py is, to the letter, what it was before finn's push; the repair did not see that text",
             "edits found that pass its tests: 2; kinds of behaviour among them: 1",
@@ -69,7 +73,7 @@ def test_a_second_fix_that_memory_found() -> None:
             "attempts in their order, with their candidates: replay (3)",
             "fewer candidates than for the first bug: 3 and 111",
             "less time than for the first bug: 4.0 s and 9.0 s",
-            "these are two bugs, so memory is not the only difference",
+            "the same bug with an empty memory, once: 60 candidates in 4 attempts, fixed",
         ]
     )
 
@@ -78,7 +82,7 @@ def test_a_second_fix_that_it_did_not_find() -> None:
     """Another edit, more candidates, more time, other code than before: each line says so."""
     other = replace(STRIP, after="$0 . lower ( )")
     second = repaired(attempt("replay", 2), attempt("everything", 200, shape=other), seconds=10.0)
-    assert reasons(FIRST, second, is_restored=False) == snapshot(
+    assert reasons(FIRST, second, WITHOUT, is_restored=False) == snapshot(
         [
             "with the fix src/parcel/money.py is not what it was before finn's push",
             "edits found that pass its tests: 2; kinds of behaviour among them: 1",
@@ -86,7 +90,7 @@ def test_a_second_fix_that_it_did_not_find() -> None:
             "attempts in their order, with their candidates: replay (2), everything (200)",
             "not fewer candidates than for the first bug: 202 and 111",
             "not less time than for the first bug: 10.0 s and 9.0 s",
-            "these are two bugs, so memory is not the only difference",
+            "the same bug with an empty memory, once: 60 candidates in 4 attempts, fixed",
         ]
     )
 
