@@ -129,6 +129,8 @@ def _fitted(rows: Floats, targets: Floats, counts: Floats) -> Floats:
 
 def write_elsewhere(histories: Sequence[Sequence[PastFinding]]) -> None:
     """Write the shares where the product reads them, and print the weights."""
+    if not any(informative(history) for history in histories):
+        raise SystemExit("no finding of these histories has a clear end: there is nothing to start from")
     file = Path(lessons.__file__).with_name(lessons.ELSEWHERE)
     file.write_text(json.dumps(shares_of(histories), indent=0) + "\n", "utf-8")
     found = zip(lessons.NAMES, weights_of(histories).tolist(), strict=True)

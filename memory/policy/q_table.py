@@ -34,9 +34,6 @@ _EMPTY = Cell(weight=0.0, mean=0.0)
 _LEAST = 0.005
 """Nothing is certain: what a row of another kind or remembered cases say moves no mean nearer to 0 or 1."""
 
-_LEAST_SLOPE = 0.05
-"""The slope of the logistic function counts as this at least, so that one surprise moves no mean from near 0 to near 1."""
-
 FLOOR_KEPT = 0.2
 FLOOR_HALVES_AT = 50.0
 
@@ -50,8 +47,7 @@ class Parameters:
     `lookahead` is how many attempts ahead it plans at most, `attempt_cost` what an attempt costs as a share of an accepted
     fix. `floor` is the share of the probability that is spread evenly where there is no evidence; it keeps off-policy
     estimates possible. `caution` is how many observations the expectation for a very similar case is worth against what
-    the remembered cases say; `log_odds` says that these move the log-odds of a mean, and not the mean. With `sees_aftermath`
-    the state holds what the last attempt did to the failure.
+    the remembered cases say. With `sees_aftermath` the state holds what the last attempt did to the failure.
     """
 
     version: str
@@ -61,7 +57,6 @@ class Parameters:
     attempt_cost: float
     floor: float
     caution: float
-    log_odds: bool = True
     sees_aftermath: bool = True
 
 
@@ -79,7 +74,7 @@ PRESENT = Parameters(
 """Chosen in the simulated worlds for tuning of the learner's benchmark, which reports on others."""
 
 # Its evidence did not fade: it is the former one but for that.
-FORMER = replace(PRESENT, version="levelled-planning-2", log_odds=False, sees_aftermath=False)
+FORMER = replace(PRESENT, version="levelled-planning-2", sees_aftermath=False)
 
 CONTROL = "control"
 """The version that uses nothing learned: while it is in use, every task is one of the control arm."""
@@ -195,7 +190,7 @@ def values(
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
         everywhere = cells.get((state.everywhere, name, Factor.PROOF))
         found[name] = Estimate(
-            proof=recalled(proof, [near for near in evidence if near.strategy == name], parameters),
+            proof=recalled(proof, [near for near in evidence if near.strategy == name], parameters.caution),
             acceptance=liked,
             usual=proof.mean,
             n=everywhere.weight if everywhere else 0.0,
@@ -214,7 +209,7 @@ def _after_attempt(
     if after.weight <= 0.0:
         return belief
     among = _shrunk(usual, pull[everywhere.scope], PROOF_PRIOR)
-    ratio = log_odds(_shrunk(after, pull[aftermath.scope], among)) - log_odds(among)
+    ratio = _log_odds(_shrunk(after, pull[aftermath.scope], among)) - _log_odds(among)
     return Belief(mean=_moved(belief.mean, ratio), strength=belief.strength)
 
 
@@ -223,7 +218,7 @@ def _shrunk(cell: Cell, pull: float, prior: float) -> float:
     return (evidence * cell.mean + pull * prior) / (evidence + pull)
 
 
-def log_odds(mean: float) -> float:
+def _log_odds(mean: float) -> float:
     """Of a share; 0 and 1 count as nearly that."""
     inside = min(max(mean, _LEAST), 1.0 - _LEAST)
     return math.log(inside / (1.0 - inside))
@@ -231,18 +226,16 @@ def log_odds(mean: float) -> float:
 
 def _moved(mean: float, by: float) -> float:
     """A mean with log-odds moved by so much."""
-    moved = 1.0 / (1.0 + math.exp(-(log_odds(mean) + by)))
+    moved = 1.0 / (1.0 + math.exp(-(_log_odds(mean) + by)))
     return min(max(moved, _LEAST), 1.0 - _LEAST)
 
 
-def recalled(belief: Belief, near: Sequence[Neighbour], parameters: Parameters = PRESENT) -> Belief:
+def recalled(belief: Belief, near: Sequence[Neighbour], caution: float) -> Belief:
     """A belief moved by how much better or worse than expected the most similar cases went.
 
     What a case says beyond its error type and repository is in that difference; its bare success would count these twice.
-    The mean difference is shrunk by `caution` observations, which also bound how certain one case can be, and divided by
-    the slope of the logistic function, as in one step of a fit of the log-odds.
+    The mean difference is shrunk by `caution` observations, which also bound how certain one case can be.
     """
-    caution = parameters.caution
     weight = sum(clipped(each.similarity) for each in near)
     if not weight:
         return belief
@@ -251,11 +244,7 @@ def recalled(belief: Belief, near: Sequence[Neighbour], parameters: Parameters =
         for each in near
     )
     strength = 1.0 / (1.0 / belief.strength + 1.0 / (caution + weight))
-    by = surprise / (caution + weight)
-    if parameters.log_odds:
-        slope = max(belief.mean * (1.0 - belief.mean), _LEAST_SLOPE)
-        return Belief(mean=_moved(belief.mean, by / slope), strength=strength)
-    return Belief(mean=min(max(belief.mean + by, _LEAST), 1.0 - _LEAST), strength=strength)
+    return Belief(mean=min(max(belief.mean + surprise / (caution + weight), _LEAST), 1.0 - _LEAST), strength=strength)
 
 
 def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -> NDArray[np.float64]:

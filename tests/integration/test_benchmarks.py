@@ -26,6 +26,9 @@ CLOSED = "a folder of clones"
 CASES = "a folder of cases"
 """Stands for one with a single case."""
 
+KEPT = "a folder for what was read"
+"""Stands for an empty one."""
+
 SUMS = "from sums import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
 
 TINY = {
@@ -37,6 +40,7 @@ TINY = {
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
     "localise": ("--clones", CLOSED),
+    "posting": ("own", HISTORY, "--most", "3", "--kept", KEPT),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "modules": (),
@@ -53,6 +57,7 @@ EXPECTED = {
     "web_limits": r"memory at its peak, MB +\d+\n(.|\n)+answered 202 +10 of 10",
     "screen": r"verdicts alike +2 of 2",
     "localise": r"all 1 issues of 1 clones\n +hit@1 +BM25 \d.\d+, ours 1.000",
+    "posting": r"its own linter reports +none\n +all others +none",
     "history": r"changes a second +\d+\.\d",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
     "ledger": r"the same table, bit for bit +yes",
@@ -88,6 +93,7 @@ def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
     mill.commit({"mill/wheel.py": "def turn(water):\n    return water\n"}, "Add what the water turns")
     mill.commit({"mill/wheel.py": "def turn(water):\n    return -water\n"}, "Let water turn backwards, fixes #4")
     made = {CLOSED: str(tmp_path / "clones"), HISTORY: str(tmp_path / "shop"), CASES: str(tmp_path / "cases")}
+    made[KEPT] = str(tmp_path / "kept")
     arguments = [made.get(word, word) for word in TINY[name]]
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments],
