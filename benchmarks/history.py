@@ -38,6 +38,7 @@ from memory.history.rankings import Floats, Interval, Ranking, interval_of, once
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
 from workers.history.learn import learn, settled
+from workers.review.detectors.linters import Ruff
 from workers.review.detectors.rules import is_selected
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.work_tree import git_directory
@@ -124,15 +125,18 @@ def directory_of(path: Path) -> Path:
     return directory
 
 
-def read(path: Path, store: Store, most: int) -> float:
-    """Read what was not read yet; changes of the branch a second."""
+def read(path: Path, store: Store, most: int, *, ruff_alone: bool = False) -> float:
+    """Read what was not read yet, with ruff alone or bandit too; changes of the branch a second."""
+    sandbox = Bubblewrap()
+    detectors = (Ruff(sandbox, everything=True),) if ruff_alone else ()
     directory = directory_of(path)
     began = time.perf_counter()
 
     def progress(done: int, of: int) -> None:
         print(f"\r{name_of(path)}: {done} of {of} changes", end="", file=sys.stderr, flush=True)
 
-    done = learn(directory, name_of(path), store=store, sandbox=Bubblewrap(), most=most, progress=progress)
+    name = name_of(path)
+    done = learn(directory, name, store=store, sandbox=sandbox, most=most, detectors=detectors, progress=progress)
     print(file=sys.stderr)
     return done.changes / (time.perf_counter() - began)
 
@@ -181,11 +185,15 @@ def rows(result: Backtest, begun: Sequence[InstallationStart]) -> list[tuple[str
     """One line for each arm and figure."""
     told = [("addressed of everything", f"{result.base:.3f}")]
     for arm in result.arms:
-        own = f"by itself {arm.posted.lift:.2f} ({arm.posted.comments:.0f} comments), ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
+        kept, within = arm.keeping_posted, arm.budget_posted
+        own = f"by itself {arm.posted.lift:.2f}, {arm.posted.share:.1%} of {arm.posted.comments:.0f}, ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
         told.append(
             (
                 arm.name,
-                f"at {RECALL:.0%} kept {said(arm.keeping)}; {BUDGET} a change {said(arm.budget)}, {arm.budget_share:.0%}; {own}",
+                (
+                    f"at {RECALL:.0%} kept {said(arm.keeping)}, {kept.share:.1%} of {kept.comments:.0f}; "
+                    f"{BUDGET} a change {said(arm.budget)}, {within.share:.1%} of {within.comments:.0f}; {own}"
+                ),
             )
         )
     cold = advantage(begun)
@@ -256,6 +264,11 @@ def main() -> None:
     parser.add_argument("repositories", type=Path, nargs="+")
     parser.add_argument("--most", type=int, default=MOST, help="changes of each to read, the latest")
     parser.add_argument("--kept", type=Path, default=Path(".cache/pasts"), help="where what was read is kept")
+    parser.add_argument(
+        "--ruff-alone",
+        action="store_true",
+        help="without bandit, whose rules ruff has too and which takes most of the time",
+    )
     parser.add_argument("--runs", type=int, default=3, help="of speed")
     given = parser.parse_args()
     if given.what == "speed":
@@ -266,7 +279,7 @@ def main() -> None:
     begun = dict[str, list[InstallationStart]]()
     for path in given.repositories:
         with open_store(f"sqlite:///{given.kept.resolve()}/{name_of(path)}.db") as store:
-            read(path, store, given.most)
+            read(path, store, given.most, ruff_alone=given.ruff_alone)
             for pool, some in report(name_of(path), settled(store, name_of(path))).items():
                 begun.setdefault(pool, []).extend(some)
     if begun:

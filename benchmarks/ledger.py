@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,19 @@ from sqlalchemy import func, select
 
 from benchmarks.report import show, spread
 from memory import rewards
-from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, TaskKind
+from memory.model import (
+    Actor,
+    Aftermath,
+    Arm,
+    Decision,
+    Outcome,
+    Permission,
+    Signal,
+    SignalKind,
+    State,
+    TaskKind,
+    period_of,
+)
 from memory.policy import q_table
 from memory.policy.learner import Learner
 from memory.store import Store, open_store, totals
@@ -34,6 +46,7 @@ from tests.conftest import serve_postgresql
 # ── A history of any size ──────────────────────────────────────────────────────────────────────────────────────────
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+LONG = timedelta(days=730)
 STRATEGIES = tuple(f"strategy-{number}" for number in range(12))
 FAMILIES = 6
 KINDS = tuple(SignalKind)
@@ -58,6 +71,7 @@ class Scale:
             repository=f"owner-{rng.randrange(self.repositories)}/repository",
             label=f"ErrorType{label}",
             family=f"family-{label % FAMILIES}",
+            after=rng.choice(("", *Aftermath)),
         )
 
     def teacher(self, repository: str, rng: random.Random) -> int:
@@ -70,21 +84,24 @@ class Event:
     """A decision with its test result and, for two of three, a signal of a person; every fifth of those was taken back."""
 
     number: int
-    judgement: tuple[State, str, int, int]
-    verdict: tuple[State, str, int, SignalKind, int, int] | None
+    at: datetime
+    judgement: tuple[State, str, int, int, int]
+    verdict: tuple[State, str, int, int, SignalKind, int, int] | None
     retracted: bool
 
 
 def history(events: int, scale: Scale, seed: int) -> Iterator[Event]:
-    """Outcomes, signals and retractions, `events` of them together; the decisions come on top."""
+    """Outcomes, signals and retractions, `events` of them together, over LONG; the decisions come on top."""
     rng = random.Random(seed)
-    for number in range(events * 5 // 9):
+    number_of = events * 5 // 9
+    for number in range(number_of):
         state, chosen = scale.state(rng), rng.choice(STRATEGIES)
-        judgement = (state, chosen, 1, rng.randrange(1_000_001))
+        at = AT - LONG * (number / number_of)
+        judgement = (state, chosen, period_of(at), 1, rng.randrange(1_000_001))
         kind, weight = rng.choice(KINDS), rng.choice(WEIGHTS)
         teacher = scale.teacher(state.repository, rng)
-        verdict = (state, chosen, teacher, kind, weight, 1) if number % 3 else None
-        yield Event(number, judgement, verdict, retracted=number % 15 in (1, 8))
+        verdict = (state, chosen, period_of(at), teacher, kind, weight, 1) if number % 3 else None
+        yield Event(number, at, judgement, verdict, retracted=number % 15 in (1, 8))
 
 
 def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
@@ -102,21 +119,21 @@ def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
 
 
 def _decision(event: Event, body: str) -> Row:
-    (state, chosen, _, _), key = event.judgement, f"{event.number:016x}"
+    (state, chosen, *_), key = event.judgement, f"{event.number:016x}"
     task = f"t{event.number // 3}"
-    about = (str(state.kind), state.repository, state.label, state.family, state.place)
-    return (key, task, "", *about, "learned", chosen, AT, body)
+    about = (str(state.kind), state.repository, state.label, state.family, state.place, state.after)
+    return (key, task, "", *about, "learned", chosen, event.at, body)
 
 
 def _outcome(event: Event, body: str) -> Row:
-    target = event.judgement[3]
+    target = event.judgement[-1]
     return (f"{event.number:016x}", target / 1e6, target, AT, body)
 
 
 def _signals(event: Event, body: str) -> Iterator[Row]:
     if event.verdict is None:
         return
-    _, _, teacher, kind, weight, _ = event.verdict
+    *_, teacher, kind, weight, _ = event.verdict
     who = (teacher, f"teacher-{teacher}", weight, rewards.WEIGHTS_VERSION, AT, body)
     about = (f"{event.number:016x}", str(kind), "comment:1")
     yield (f"s{event.number}", *about, "", *who)

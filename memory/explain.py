@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from memory.evaluation.rollback import current
 from memory.model import (
     Action,
+    Aftermath,
     Arm,
     Cell,
     Decision,
@@ -19,14 +20,17 @@ from memory.model import (
     Signal,
     TaskKind,
 )
-from memory.policy import review_policy
+from memory.policy import issue_policy, review_policy
 from memory.policy.learner import Learner
 from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
 from memory.retrieval.index import WordIndex, best, terms
-from memory.rewards import PATTERN, acceptance, advantage
+from memory.rewards import MILLIONTHS, PATTERN, acceptance, advantage, contributions_of_outcome
 from memory.store import Store
+from memory.store.totals import left_after
 
 NEIGHBOURS = 3
+
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,22 @@ class TableRow:
     count: float
     mean: float
     witnesses: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueUpdate:
+    """What the result of a repair's decision did to the value of the choice, by the table as it is now.
+
+    new = old + step * (reward - old), for the proof, times the acceptance; `following` is the value of the best other option,
+    `best_next`, to which a failure leads; None where there was no other.
+    """
+
+    old: float
+    reward: float
+    step: float
+    new: float
+    best_next: str | None
+    following: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +119,7 @@ class Explanation:
     advantage: float | None
     signals: tuple[ReceivedFeedback, ...]
     neighbours: tuple[Experience, ...]
+    update: ValueUpdate | None = None
     environments: tuple[PlanOutcome, ...] = ()
 
     def to_json(self) -> dict[str, object]:
@@ -118,6 +139,7 @@ class Explanation:
             "table": [asdict(each) for each in self.table],
             "components": dict(self.outcome.components) if self.outcome else {},
             "target": self.outcome.target if self.outcome else None,
+            "update": asdict(self.update) if self.update else None,
             "signals": [each.to_json() for each in self.signals],
             "neighbours": [{name: getattr(each, name) for name in alike} for each in self.neighbours],
             "environments": [environment_json(each) for each in self.environments],
@@ -137,6 +159,7 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         return None
     outcome, cells = store.ledger.outcome(decision.id), learner.cells(decision.state)
     standing = acceptance(store.ledger.live_signals([decision.id]))
+    withdrawn = outcome is not None and not store.ledger.judged(decision_id=decision.id)
     return Explanation(
         decision=decision,
         repository=store.name_of(decision.state.repository),
@@ -145,10 +168,11 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         options=_options(store, decision, cells),
         table=_rows(decision, cells),
         outcome=outcome,
-        withdrawn=outcome is not None and not store.ledger.judged(decision_id=decision.id),
+        withdrawn=withdrawn,
         advantage=advantage(decision, outcome.target if outcome else None, standing),
         signals=_feedback(store.ledger.signals(decision.id)),
         neighbours=_neighbours(store, decision),
+        update=_update(decision, outcome, cells, learner.period) if outcome is not None and not withdrawn else None,
         environments=environments(store, decision.state.repository),
     )
 
@@ -192,11 +216,38 @@ def _find(store: Store, reference: str) -> Decision | None:
 
 
 def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedOption, ...]:
+    if decision.state.kind is TaskKind.ISSUE:
+        belief = issue_policy.belief(decision.state, cells)
+        return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
     if decision.state.kind is TaskKind.REVIEW:
         belief = _posting_belief(store, decision, cells)
         return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
     estimates = values(decision.state, decision.available, cells, {})
     return tuple(_option(decision, name, each.proof, each.acceptance, each.q) for name, each in estimates.items())
+
+
+def _update(decision: Decision, outcome: Outcome, cells: Cells, period: int) -> ValueUpdate:
+    """The value with this result in the table, and with exactly what it added taken out."""
+    left, before = left_after(period - decision.period) / MILLIONTHS, dict(cells)
+    for part in contributions_of_outcome(decision, outcome):
+        key = (part.level, part.strategy, part.factor)
+        now, less = cells.get(key, Cell(0.0, 0.0)), left * part.weight / MILLIONTHS
+        rest = max(now.weight - less, 0.0)
+        summed = now.weight * now.mean - left * part.value / MILLIONTHS
+        before[key] = Cell(rest, min(max(summed / rest, 0.0), 1.0) if rest > _NOTHING else 0.0, now.witnesses)
+    old, new = (values(decision.state, decision.available, table, {}) for table in (before, cells))
+    was, now_is = old[decision.chosen], new[decision.chosen]
+    gap = outcome.target - was.proof.mean
+    others = {name: each.q for name, each in new.items() if name != decision.chosen}
+    best_next = max(others, key=lambda name: others[name], default=None)
+    return ValueUpdate(
+        old=was.q,
+        reward=outcome.target,
+        step=(now_is.proof.mean - was.proof.mean) / gap if abs(gap) > _NOTHING else 0.0,
+        new=now_is.q,
+        best_next=best_next,
+        following=others.get(best_next, 0.0) if best_next else 0.0,
+    )
 
 
 def _option(decision: Decision, name: str, proof: Belief | None, acceptance: Belief, value: float) -> ExplainedOption:
@@ -217,6 +268,8 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
         here = cells.get((decision.state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0))
         belief = _posting_belief(store, decision, cells)
         return review_policy.reason(decision, review_policy.Appraisal(belief=belief, here=here))
+    if decision.state.kind is TaskKind.ISSUE:
+        return issue_policy.reason(decision, cells)
     tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
     if decision.arm is Arm.CONTROL or tried is None:
         return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"
@@ -240,7 +293,7 @@ def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
     shown = {PATTERN, *decision.available}
     return tuple(
         TableRow(*level, strategy, factor, cell.weight, cell.mean, cell.witnesses)
-        for wanted in decision.state.levels()
+        for wanted in decision.state.rows()
         for (level, strategy, factor), cell in sorted(cells.items(), key=lambda item: item[0][1:])
         if level == wanted and strategy in shown
     )
@@ -262,11 +315,21 @@ def _neighbours(store: Store, decision: Decision) -> tuple[Experience, ...]:
     return tuple(each for each in found if each is not None)
 
 
+_DID: Mapping[str, str] = {
+    Aftermath.SAME: "left the failure as it was",
+    Aftermath.MOVED: "led to another failure",
+    Aftermath.FEWER: "repaired a part of the tests",
+    Aftermath.BROKE: "passed the failing tests and was not proven",
+    Aftermath.TIMED_OUT: "mostly ran out of time",
+}
+
+
 def _heading(why: Explanation) -> list[str]:
     decision, state = why.decision, why.decision.state
     used = "nothing learned was used" if decision.arm is Arm.CONTROL else "what was learned was used"
     about = f" about finding {decision.subject}" if decision.subject else ""
-    tried = f", after {', '.join(state.tried)}" if state.tried else ""
+    after = f", which {_DID[state.after]}" if state.after in _DID else ""
+    tried = f", after {', '.join(state.tried)}{after}" if state.tried else ""
     policy = decision.policy_version
     now = "" if why.policy_now == policy else f" (in use now: {why.policy_now})"
     return [
@@ -302,11 +365,21 @@ def _aftermath(why: Explanation) -> list[str]:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in why.outcome.components.items())
         undone = ", retracted" if why.withdrawn else ""
         lines.append(f"Test results: {parts}; target {why.outcome.target:.2f}{undone}.")
+    if why.update is not None:
+        lines.append(_update_line(why.decision.chosen, why.update))
     lines += map(_feedback_line, why.signals)
     if why.advantage is not None:
         better = "better" if why.advantage >= 0.0 else "worse"
         lines.append(f"It did {better} than expected by {abs(why.advantage):.2f}.")
     return lines or ["No feedback yet: silence teaches nothing."]
+
+
+def _update_line(chosen: str, update: ValueUpdate) -> str:
+    following = f"; a failure leads to {update.best_next}, worth {update.following:.2f}" if update.best_next else ""
+    return (
+        f"Update: {chosen} was worth {update.old:.2f} and is worth {update.new:.2f} now: "
+        f"reward {update.reward:.2f}, step {update.step:.2f}{following}."
+    )
 
 
 def _from(row: TableRow) -> str:

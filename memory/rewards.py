@@ -235,31 +235,39 @@ def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Cont
 
     A control decision teaches like any other: being uniform, it is the least biased evidence there is.
     """
-    return contributions_of_outcomes(decision.state, decision.chosen, 1, millionths(outcome.target))
+    return contributions_of_outcomes(decision.state, decision.chosen, decision.period, 1, millionths(outcome.target))
 
 
 def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
     """What a signal adds to the ACCEPTANCE cells; of a retraction, the exact negative of what it undoes."""
     count, weight = -1 if signal.retracts else 1, millionths(signal.weight)
-    return contributions_of_feedback(decision.state, decision.chosen, signal.actor.id, signal.kind, weight, count)
+    made = (decision.state, decision.chosen, decision.period)
+    return contributions_of_feedback(*made, signal.actor.id, signal.kind, weight, count)
 
 
-def contributions_of_outcomes(state: State, chosen: str, count: int, target: int) -> tuple[Contribution, ...]:
-    """What `count` outcomes with this sum of targets add together: exactly the sum of what each would add."""
-    return _spread(state, chosen, Factor.PROOF, weight=count * MILLIONTHS, value=target)
+def contributions_of_outcomes(
+    state: State, chosen: str, period: int, count: int, target: int
+) -> tuple[Contribution, ...]:
+    """What `count` outcomes of decisions of one period, with this sum of targets, add together: exactly the sum of what each
+    would add."""
+    return _spread(state, chosen, Factor.PROOF, period, weight=count * MILLIONTHS, value=target)
 
 
 def contributions_of_feedback(
-    state: State, chosen: str, teacher: int, kind: SignalKind, weight: int, count: int
+    state: State, chosen: str, period: int, teacher: int, kind: SignalKind, weight: int, count: int
 ) -> tuple[Contribution, ...]:
-    """What `count` signals of one account, alike in kind and weight, add together: exactly the sum of what each would add."""
+    """What `count` signals of one account, alike in kind and weight, add together: exactly the sum of what each would add.
+
+    `period` is that of the decisions they are about.
+    """
     weight = round(weight * SIGNAL_WORTH[kind].weight)
     value = round(weight * SIGNAL_WORTH[kind].value)
-    return _spread(state, chosen, Factor.ACCEPTANCE, weight=count * weight, value=count * value, teacher=str(teacher))
+    sums = {"weight": count * weight, "value": count * value}
+    return _spread(state, chosen, Factor.ACCEPTANCE, period, **sums, teacher=str(teacher))
 
 
 def _spread(
-    state: State, chosen: str, factor: Factor, *, weight: int, value: int, teacher: str = ""
+    state: State, chosen: str, factor: Factor, period: int, *, weight: int, value: int, teacher: str = ""
 ) -> tuple[Contribution, ...]:
     if weight == value == 0:
         return ()
@@ -273,6 +281,7 @@ def _spread(
             value=value,
             repository=state.repository,
             teacher=teacher,
+            period=period,
         )
-        for level in state.levels()
+        for level in state.rows()
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from memory.evaluation.control_arm import ArmDifference, Uplift, compared, results, unknown, uplift
 from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, addressed, suppression
+from memory.evaluation.pooling import PooledUplift, UpliftCounts, pooled
 from memory.evaluation.rollback import current
 from memory.intervals import wilson
 from memory.model import Action, Arm, Attempt, AttemptOutcome, Decision, Factor, LoggedDecision, SignalKind, TaskKind
@@ -94,6 +95,7 @@ class Stats:
     fix_rate: ArmDifference
     candidates: ArmDifference
     uplift: tuple[Uplift, ...]
+    pooled: PooledUplift | None
     addressed: tuple[AddressedShare, ...]
     suppression: tuple[HiddenShare, ...]
     version: str
@@ -106,17 +108,19 @@ class Stats:
     costs: Costs | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes; `costs` only where a model was called."""
-        return {name: value for name, value in asdict(self).items() if value or name != "costs"}
+        """Plain values that `json.dumps` takes; `costs` only where a model was called, `pooled` only with files of counts."""
+        optional = {"costs", "pooled"}
+        return {name: value for name, value in asdict(self).items() if value or name not in optional}
 
 
-def stats(store: Store) -> Stats:
-    """Count everything in the ledger anew."""
+def stats(store: Store, control_share: float, files: Mapping[str, UpliftCounts] | None = None) -> Stats:
+    """Count everything in the ledger anew; `files` are counts of other installations, by the name of their file."""
     repaired, reviewed = (store.ledger.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
     repairs = _repairs(store, repaired)
     by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}
     candidates = {arm: [float(n) for n in found if n is not None] for arm, found in by_arm.items()}
     reviews = [entry.decision for entry in reviewed]
+    tasks = [each for each in results(repaired) if each.version != CONTROL]
     calls = [replace(each, repository=store.name_of(each.repository)) for each in store.calls.summary()]
     return Stats(
         arms=tuple(_arm_stats(arm, by_arm[arm]) for arm in Arm),
@@ -127,7 +131,8 @@ def stats(store: Store) -> Stats:
             len(by_arm[Arm.CONTROL]),
         ),
         candidates=mean_difference(candidates[Arm.LEARNED], candidates[Arm.CONTROL]),
-        uplift=uplift([each for each in results(repaired) if each.version != CONTROL]),
+        uplift=uplift(tasks, control_share),
+        pooled=None if files is None else pooled(repaired, tasks, files),
         addressed=addressed(reviewed),
         suppression=suppression(reviewed),
         version=current(store).version,

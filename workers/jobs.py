@@ -172,6 +172,22 @@ class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"
     body: str = ""
 
 
+class LocateIssue(msgspec.Struct, frozen=True, kw_only=True, tag="locate.1"):
+    """Say where an issue in words is likely to be: on command, or of a new issue where that is wanted and expected to help.
+
+    `title` and `body` are the issue's at the trigger; `text` is what was written after the command.
+    """
+
+    repository: RepositoryRef
+    actor: Actor
+    number: int
+    title: str
+    body: str
+    commanded: bool = False
+    comment_id: int = 0
+    text: str = ""
+
+
 class ShareLearnings(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     """Propose a repository's learnings as a file in it; `number` is the issue or pull request with the command."""
 
@@ -190,6 +206,7 @@ RepositoryJob = (
     | PollReactions
     | AnswerCommand
     | AnswerQuestion
+    | LocateIssue
     | ShareLearnings
     | LearnHistory
 )

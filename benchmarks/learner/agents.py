@@ -28,6 +28,7 @@ from memory.model import (
     SignalKind,
     State,
     TaskKind,
+    period_of,
 )
 from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Neighbour
@@ -41,6 +42,9 @@ UNLIKE = 0.4
 
 HALF_LIFE = 2000
 """So many attempts later a remembered case says half as much: strategies and code change."""
+
+ATTEMPT = totals.HALF_LIFE / HALF_LIFE
+"""The time of an attempt, with which the table's evidence fades as fast: some eleven a day."""
 
 HALF = 0.5
 """The reward of a proof that nobody judged yet, for agents that learn one number: what they are told later replaces nothing."""
@@ -222,10 +226,13 @@ class Table:
         *,
         repository: str,
         quorum: int,  # noqa: ARG002  the default's
+        at: datetime,
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
         """See `Ledger`."""
         found = {
-            (level, strategy, Factor(factor)): totals.reaching(rows, repository, Factor(factor), totals.QUORUM)
+            (level, strategy, Factor(factor)): totals.reaching(
+                totals.faded(rows, period_of(at)), repository, Factor(factor), totals.QUORUM
+            )
             for level in levels
             for (_, _, strategy, factor), rows in self.sums[level].items()
         }
@@ -242,7 +249,7 @@ class Ours:
         self._learner = Learner(
             cast("Store", Table()),
             random.Random(f"{seed}:player"),
-            lambda: NOW,
+            lambda: NOW + len(self._remembered) * ATTEMPT,
             control_share=0.0,
             policy_version=version,
             new_id=lambda: str(next(ids)),
@@ -253,7 +260,7 @@ class Ours:
         self._views: Floats = np.zeros((world.structure.episodes * world.structure.attempts, VIEW))
         self._remembered: list[tuple[str, bool, float]] = []
 
-    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:  # noqa: ARG002  its state knows no modes
+    def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
         """What the learner decides."""
         state = State(
             kind=TaskKind.REPAIR,
@@ -261,6 +268,7 @@ class Ours:
             label=f"E{case.error_type}",
             family=f"F{case.family}",
             tried=tuple(str(i) for i in tried),
+            after=f"mode {mode}" if tried else "",
         )
         self._decision = self._learner.decide(
             "task",

@@ -44,14 +44,14 @@ def backtest_page(name: str, found: Backtest, *, all_rules: bool) -> list[str]:
         "",
         *wrapped(
             f"Replayed: the last {found.changes:,} changes with findings of {pool}. Each way of choosing posts as many "
-            f"comments: here {BUDGET} a change at most, {conclusion.comments_a_change:.1f} on average. Of all "
+            f"comments: here {BUDGET} a change at most, {conclusion.of(OURS).comments:,.0f} together. Of all "
             f"{found.findings:,} findings developers fixed {points(found.base)} %; the share on the page of learn is that of the "
             "whole history."
         ),
         "",
-        f"{'Comments chosen by':<46}developers fixed",
+        f"{'Comments chosen by':<46}{'developers fixed':<24}× random",
         *(_compared(each) for each in conclusion.compared if each.name in CHOSEN),
-        "",
+        *wrapped(_carried(found.carried)),
         *wrapped(
             "Fixed: on their own, within 100 changes, without any comment of ours; the rest was left, or silenced. "
             "Brackets: 95 % intervals."
@@ -113,4 +113,15 @@ def too_short(name: str, little: HistoryTooShort, *, all_rules: bool) -> str:
 
 def _compared(each: ComparedRanking) -> str:
     share = each.share
-    return f"  {CHOSEN[each.name]:<44}{points(share.estimate)} % ({points(share.low)} to {points(share.high)} %)"
+    fixed = f"{points(share.estimate)} % ({points(share.low)} to {points(share.high)} %)"
+    return f"  {CHOSEN[each.name]:<44}{fixed:<24}{each.times_lot:.2f}"
+
+
+def _carried(found: Conclusion) -> str:
+    """What changes where a quiet change leaves its comments to later ones."""
+    ours, best = found.of(OURS), found.of(found.strongest)
+    return (
+        f"Where a change may leave its comments to later ones: {CHOSEN[OURS]} {points(ours.share.estimate)} % of "
+        f"{ours.comments:,.0f}, {ours.times_lot:.2f} × random; “{CHOSEN[best.name]}” {points(best.share.estimate)} % of "
+        f"{best.comments:,.0f}, {best.times_lot:.2f} ×."
+    )

@@ -21,6 +21,7 @@ class ExportKind(StrEnum):
     KTO = "kto"
     AGENT = "agent"
     LEARNINGS = "learnings"
+    UPLIFT = "uplift"
 
 
 def export(
@@ -38,8 +39,8 @@ def export(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write accepted and rejected work as data for fine-tuning a model, or learnings for other repositories;
-    only from the repositories given."""
+    """Write accepted and rejected work as data for fine-tuning a model, learnings for other repositories, or counts of
+    repairs by arm; only from the repositories given."""
     from memory.export import ExportForm
     from memory.export import export as write
     from workers.redaction import redact
@@ -48,8 +49,12 @@ def export(
         refuse("pass --repository OWNER/NAME for each repository to export")
     if not file.absolute().parent.is_dir():
         refuse(f"there is no directory {file.absolute().parent}; make it, or name another file")
-    if (since is not None) if what is ExportKind.LEARNINGS else own_names:
+    dated = what not in (ExportKind.LEARNINGS, ExportKind.UPLIFT)
+    if (since is not None and not dated) or (own_names and what is not ExportKind.LEARNINGS):
         refuse("--since goes with sft, dpo, kto and agent, --own-names with learnings")
+    if what is ExportKind.UPLIFT:
+        _export_uplift(file, repository, as_json=as_json)
+        return
     if what is ExportKind.LEARNINGS:
         _export_learnings(file, repository, own_names=own_names, as_json=as_json)
         return
@@ -85,6 +90,30 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
     line = f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them"
     document = {"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)}
     print_line(document, line, as_json=as_json)
+
+
+def _export_uplift(file: Path, repositories: list[str], *, as_json: bool) -> None:
+    from importlib.metadata import version
+
+    from memory.evaluation.control_arm import results
+    from memory.evaluation.pooling import LEAST_TASKS, UpliftCounts, counted, installation_of, render
+    from memory.export import write_atomically
+    from memory.model import TaskKind
+    from memory.policy.q_table import CONTROL
+
+    with refusing():
+        store = command_context().store
+        wanted = {repository_key(store, each) for each in repositories}
+        log = store.ledger.logged(TaskKind.REPAIR)
+        chosen = results([each for each in log if each.decision.state.repository in wanted])
+    counts = counted(each for each in chosen if each.version != CONTROL)
+    if not counts:
+        refuse(f"too few repairs: at least {LEAST_TASKS} of each arm are needed, and `apprentice stats` counts them")
+    found = UpliftCounts(product=version("apprentice"), installation=installation_of(log), counts=counts)
+    write_atomically(file.absolute(), render(found).splitlines())
+    tasks = sum(each.learned.tasks + each.control.tasks for each in counts)
+    line = f"{tasks} of {len(chosen)} repairs in {len(counts)} families in {file}; read it before you share it"
+    print_line({"path": str(file.absolute()), "tasks": tasks, "families": len(counts)}, line, as_json=as_json)
 
 
 def import_(

@@ -83,7 +83,7 @@ def preferences(
 
     with refusing():
         context = command_context()
-        for kind in TaskKind:
+        for kind in (TaskKind.REPAIR, TaskKind.REVIEW):
             if train:
                 learn_preferences(context.store, kind, context.clock())
             if deactivate:

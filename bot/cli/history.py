@@ -57,14 +57,15 @@ def _outlook(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryOu
         learnings = learnings_of(mirror, tip, context)
     except BadLearnings as error:
         raise BadInput(f"the learnings of {name}: {error}") from error
+    rules, present = asked_rules(partial(mirror.read, tip), context.sandbox), frozenset(mirror.paths(tip))
     deciding = Deciding(
         learner=context.learner,
         repository=name,
         lessons=known_lessons(name, context),
         learnings=learnings,
         slots=context.settings.max_comments,
+        options=rules.options,
     )
-    rules, present = asked_rules(partial(mirror.read, tip), context.sandbox), frozenset(mirror.paths(tip))
     used = context.settings.learn_changes > 0
     return outlook(settled(context.store, name), rules, deciding, present, used=used)
 

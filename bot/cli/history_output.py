@@ -10,7 +10,7 @@ from bot.cli.terminal import visible
 from memory.history.lessons import ENOUGH, MOST_LIFT
 from memory.intervals import wilson
 from memory.model import Action, Severity
-from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, PRIOR, lifted
+from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, OWN_LINTER_PRIOR, PRIOR, lifted
 from workers.history.learn import LearnedHistory
 from workers.history.outlook import HistoryOutlook, HotFile, RuleOutlook, usual
 from workers.messages.markdown import counted
@@ -247,8 +247,8 @@ def _notes(found: HistoryOutlook, control_share: float) -> list[str]:
         *_with_fix(found.rules),
         *_often_fixed(found.rules),
         *wrapped(
-            "Expected: the chance that you find a comment useful. It starts by severity; the history moves it as such "
-            f"findings are fixed more or less than others here: {_starts()}."
+            "Expected: the chance that you find a comment useful. It starts by severity, or at "
+            f"{_percent(OWN_LINTER_PRIOR)} % where your own linter reports it; the history moves it as such findings are fixed more or less than others here: {_starts()}."
         ),
         *wrapped(
             f"How often: a value is drawn near the expected one: from {_bars()} on posted, under {_percent(HOLD_BELOW)} % "

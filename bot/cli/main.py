@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bot.cli import data, evaluate, history, local, stats
+from bot.cli import data, evaluate, history, local, stats, where
 from bot.cli.console import (
     BAD_INPUT,
     AsJson,
@@ -72,6 +72,11 @@ command(
     "apprentice fix . --patch | git apply",
 )(local.fix)
 command(HERE, "apprentice review", "apprentice review . --base HEAD~1 --head HEAD --verbose")(local.review)
+command(
+    HERE,
+    "apprentice where 'a redirect to another port drops the header'",
+    "gh issue view 41 | apprentice where - .",
+)(where.where)
 
 
 @command(HERE, "apprentice doctor")

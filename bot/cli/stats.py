@@ -55,13 +55,24 @@ def why(
     )
 
 
-def stats(as_json: AsJson = False) -> None:
+def stats(
+    pool: Annotated[
+        Path | None, typer.Option(metavar="DIRECTORY", help="Pool with the counts of other installations in its *.yml.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what was done, with which results, and what learning was worth against the control arm."""
     from bot.cli import tables
+    from memory.evaluation.pooling import BadCounts, read_files
     from memory.stats import stats as statistics
 
     with refusing():
-        found = statistics(command_context().store)
+        context = command_context()
+        try:
+            files = None if pool is None else read_files(pool)
+        except BadCounts as error:
+            refuse(str(error), error)
+        found = statistics(context.store, context.settings.control_share, files)
     print_result(found.to_json(), lambda: tables.stats(found), as_json=as_json)
 
 

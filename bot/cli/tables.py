@@ -8,10 +8,11 @@ from bot.cli.console import TextTable
 from memory.evaluation.audit import AuditItem
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
+from memory.evaluation.pooling import PooledUplift
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
-from memory.history.backtest import BUDGET, RECALL, Backtest, RankingFigures
-from memory.history.rankings import Interval
+from memory.history.backtest import BUDGET, LOT, RECALL, Backtest, RankingFigures
+from memory.history.rankings import Interval, PostedCounts
 from memory.sharing import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
@@ -35,6 +36,8 @@ def stats(found: Stats) -> list[TextTable]:
                 f"fix rate: {found.fix_rate.verdict}",
                 f"candidates to the first fix: {found.candidates.verdict}",
                 *(f"{each.measure}, valid at every look: {each.verdict}" for each in found.uplift),
+                *(f"{each.measure}, still to go: {each.outlook}" for each in found.uplift),
+                *_pooled(found.pooled),
             ),
         ),
         TextTable(
@@ -65,6 +68,16 @@ def stats(found: Stats) -> list[TextTable]:
         *_skills(found.skills),
         *costs(found.costs),
     ]
+
+
+def _pooled(pooled: PooledUplift | None) -> Sequence[str]:
+    """The difference over several installations; nothing without files."""
+    if pooled is None:
+        return ()
+    between = "" if pooled.spread is None else f"; between installations ± {pooled.spread:.2f}"
+    own = f"; {pooled.own_file} is of this one, whose ledger is counted instead" if pooled.own_file else ""
+    where = f"{pooled.installations} installations, {pooled.tasks:,} repairs"
+    return (f"fixed, pooled over {where}: {pooled.verdict}{between}{own}",)
 
 
 def _missed(missed: MissedEarlier) -> str:
@@ -213,15 +226,18 @@ def backtest(found: Backtest, name: str) -> list[TextTable]:
             columns=(
                 "ranking",
                 f"at {RECALL:.0%} kept",
+                "addressed",
                 f"{BUDGET} a change",
                 "addressed",
                 "by itself",
+                "addressed",
                 "kept",
                 "ours at its volume",
             ),
             rows=tuple(map(_way, found.arms)),
             notes=(
-                "times the share addressed when every finding is posted, with 95 % intervals over changes",
+                "times the share addressed when every finding is posted, with 95 % intervals over changes; addressed: the share itself, and of how many comments",
+                f"“{LOT}” is in an order drawn by lot: {BUDGET} of each change are {BUDGET} by lot",
                 f"at {RECALL:.0%} kept: {found.comments_a_change:.1f} comments a change; {found.suppressed:.1%} of the findings not posted were addressed",
             ),
         ),
@@ -233,12 +249,18 @@ def _way(arm: RankingFigures) -> tuple[str, ...]:
     return (
         arm.name,
         _interval(arm.keeping),
+        _posted(arm.keeping_posted),
         _interval(arm.budget),
-        f"{arm.budget_share:.0%}",
+        _posted(arm.budget_posted),
         f"{arm.posted.lift:.2f}",
+        _posted(arm.posted),
         f"{arm.posted.kept:.0%}",
         f"{arm.ours_at_volume.estimate:.2f} ({arm.ahead.low:+.2f} to {arm.ahead.high:+.2f})",
     )
+
+
+def _posted(posted: PostedCounts) -> str:
+    return f"{posted.share:.1%} of {posted.comments:.0f}"
 
 
 def _interval(value: Interval) -> str:

@@ -28,14 +28,16 @@ from bot.playground.demo_environment import (
     SECOND_ISSUE,
     SECOND_REMEDY,
     DemoEnvironment,
+    RepairWithoutMemory,
     demo_environment,
     demo_files,
+    repaired_without_memory,
 )
 from bot.playground.server import directory
-from memory.explain import explain
-from memory.model import Action, Attempt, Factor, Sighting, Task
+from memory.explain import Explanation, explain
+from memory.model import Action, Attempt, Sighting, Task
 from memory.model.jobs import JobState
-from memory.policy.q_table import ACCEPTANCE_PRIOR, believe
+from memory.rewards import EXPECTED, EXPECTED_PROOF
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})
 LIKES, DISLIKES = "+1", "-1"
@@ -65,12 +67,13 @@ def run(out: Console, *, stay: bool) -> int:
         first = _first_bug(demo)
         taught = _review(demo)
         _merge(demo, first)
-        second = _second_bug(demo, first)
+        second, before = _second_bug(demo, first)
         _second_review(demo, taught)
-        _explain(demo, second)
+        decided = _why_right(demo, first, second, before)
         _finish_jobs(demo)
         demo.note("whole demo", f"{time.monotonic() - started:.0f} s")
         _summary(demo)
+        demo.out.print(q_row(decided))
         if stay:
             _stay(demo)
     return 0
@@ -202,9 +205,13 @@ def _signals(demo: DemoEnvironment, number: int, source: str) -> list[str]:
 def _acceptance(demo: DemoEnvironment, rule: str) -> float:
     """The expected acceptance of a rule's next finding in this repository."""
     sightings = [s for n in range(1, 50) for s in _sightings(demo, n) if s.finding.rule == rule]
-    explanation = explain(demo.store, demo.learner, sightings[-1].decision_id)
-    assert explanation is not None, "every sighting has a decision"
-    return explanation.options[0].acceptance
+    return _explained(demo, sightings[-1].decision_id).options[0].acceptance
+
+
+def _explained(demo: DemoEnvironment, decision_id: str) -> Explanation:
+    explanation = explain(demo.store, demo.learner, decision_id)
+    assert explanation is not None, "the id is in the ledger"
+    return explanation
 
 
 def _merge(demo: DemoEnvironment, fixed: DemoRepair) -> None:
@@ -222,13 +229,12 @@ def _merge(demo: DemoEnvironment, fixed: DemoRepair) -> None:
 
 def _value(demo: DemoEnvironment, fixed: DemoRepair) -> float:
     """The acceptance factor of the strategy that fixed it, in the state it was chosen in."""
-    decision = demo.store.ledger.decision(fixed.proven.decision_id)
-    assert decision is not None, "every attempt has a decision"
-    cells = demo.learner.cells(decision.state)
-    return believe(decision.state, decision.chosen, Factor.ACCEPTANCE, cells, prior=ACCEPTANCE_PRIOR).mean
+    explanation = _explained(demo, fixed.proven.decision_id)
+    return next(option.acceptance for option in explanation.options if option.name == explanation.decision.chosen)
 
 
-def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> DemoRepair:
+def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> tuple[DemoRepair, str]:
+    """The repair, and the text of the file before the bug."""
     demo.chapter("4  A second bug of the same kind")
     path, right, wrong, message = SECOND_BUG
     source = demo.contributor.read(REPOSITORY, path, "main")
@@ -239,7 +245,7 @@ def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> DemoRepair:
     demo.note("second bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
     demo.say(f"candidates in all attempts: {first.candidates} for the first bug, {fixed.candidates} for this one")
     demo.insist(fixed.candidates < first.candidates, "the second repair tries fewer candidates than the first")
-    return fixed
+    return fixed, source
 
 
 def _second_review(demo: DemoEnvironment, rejected: Sighting) -> None:
@@ -270,16 +276,79 @@ def _finish_jobs(demo: DemoEnvironment) -> None:
     demo.insist(not counts[JobState.FAILED] and not counts[JobState.DEAD], "no job failed")
 
 
-def _explain(demo: DemoEnvironment, second: DemoRepair) -> None:
-    demo.chapter("6  Why the second repair is faster")
-    _show_why(demo, second.proven.decision_id)
+def _why_right(demo: DemoEnvironment, first: DemoRepair, second: DemoRepair, before: str) -> Explanation:
+    """What shows that the second fix is right, and the decision that led to it."""
+    demo.chapter("6  Why the second fix was right")
+    fixed = demo.maintainer.read(REPOSITORY, SECOND_BUG[0], second.pull.head_ref)
+    without = repaired_without_memory(_files_with_the_bug(demo, second))
+    for line in reasons(first, second, without, is_restored=fixed == before):
+        demo.say(line)
+    demo.note("second bug, empty memory: candidates tried", str(without.candidates))
+    return _show_why(demo, second.proven.decision_id)
 
 
-def _show_why(demo: DemoEnvironment, decision_id: str) -> None:
-    explanation = explain(demo.store, demo.learner, decision_id)
-    assert explanation is not None, "the id is in the ledger"
+def _files_with_the_bug(demo: DemoEnvironment, second: DemoRepair) -> dict[str, str]:
+    """The project as the second repair found it, with the failing test of its issue."""
+    assert second.proven.proof is not None, "it was proven"
+    added = {test.partition("::")[0] for test in second.proven.proof.failed_before}
+    files = {
+        name: demo.maintainer.read(REPOSITORY, name, second.pull.head_ref)
+        for name in directory(demo_files("parcel")).keys() | added
+    }
+    return files | {SECOND_BUG[0]: demo.maintainer.read(REPOSITORY, SECOND_BUG[0], "main")}
+
+
+def reasons(first: DemoRepair, second: DemoRepair, without: RepairWithoutMemory, *, is_restored: bool) -> list[str]:
+    """What this run shows of the second fix: whether it gives the code from before the bug, how it was found, what it cost."""
+    proof, found, taught = second.proven.proof, second.proven.shape, first.proven.shape
+    assert proof is not None, "it was proven"
+    now, push = f"with the fix {SECOND_BUG[0]} is", f"what it was before {CONTRIBUTOR}'s push"
+    right = f"{now}, to the letter, {push}; the repair did not see that text" if is_restored else f"{now} not {push}"
+    learned = "the one" if found and found == taught else "not the one"
+    edit = "" if found is None else f": {found.before or 'nothing'} → {found.after or 'nothing'}"
+    attempts = ", ".join(f"{each.strategy} ({each.candidates})" for each in second.task.attempts)
+    fewer = "fewer" if second.candidates < first.candidates else "not fewer"
+    less = "less" if second.seconds < first.seconds else "not less"
+    return [
+        right,
+        f"edits found that pass its tests: {proof.plausible}; kinds of behaviour among them: {proof.clusters}",
+        f"the edit is {learned} that the first fix taught{edit}",
+        f"attempts in their order, with their candidates: {attempts}",
+        f"{fewer} candidates than for the first bug: {second.candidates} and {first.candidates}",
+        f"{less} time than for the first bug: {second.seconds:.1f} s and {first.seconds:.1f} s",
+        f"the same bug with an empty memory, once: {without.candidates} candidates in {without.attempts} attempts, "
+        + without.status.replace("_", " "),
+    ]
+
+
+def _show_why(demo: DemoEnvironment, decision_id: str) -> Explanation:
+    explanation = _explained(demo, decision_id)
     demo.say(f"apprentice why {decision_id}")
     demo.out.print(explanation.text(), markup=False, style="dim")
+    return explanation
+
+
+def q_row(why: Explanation) -> Table:
+    """The options of a decision with the odds that it was drawn by, and what the table holds of each now."""
+    decision = why.decision
+    features = (decision.features.get(name) for name in (EXPECTED_PROOF, EXPECTED))
+    expected = [f"{each:.2f}" for each in features if isinstance(each, float)]
+    then = f"expected of {decision.chosen} then: proof and value {' and '.join(expected)}" if expected else ""
+    reward = f"; reward {why.outcome.target:.2f}" if why.outcome else ""
+    better = f"; advantage {why.advantage:+.2f}" if why.advantage is not None else ""
+    table = Table(
+        title=f"the Q-row that decided the second fix: {decision.state.label} ({decision.state.family})",
+        caption=f"{then}{reward}{better}; the other columns are of now",
+        title_justify="left",
+        caption_justify="left",
+    )
+    for name in ("strategy", "odds then", "proof", "acceptance", "value"):
+        table.add_column(name)
+    for option in why.options:
+        name = f"{'›' if option.name == decision.chosen else ' '} {option.name}"
+        proof = "" if option.proof is None else f"{option.proof:.2f}"
+        table.add_row(name, f"{option.probability:.3f}", proof, f"{option.acceptance:.2f}", f"{option.value:.2f}")
+    return table
 
 
 def _summary(demo: DemoEnvironment) -> None:

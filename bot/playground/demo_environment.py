@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -217,3 +218,36 @@ def _apprentice(environment: dict[str, str], out: Console) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairWithoutMemory:
+    """What `apprentice fix` did with an empty memory."""
+
+    status: str
+    candidates: int
+    attempts: int
+
+
+def repaired_without_memory(files: Mapping[str, str]) -> RepairWithoutMemory:
+    """Repair these files with the demo's settings and an empty memory; raises DemoFailed where that cannot run."""
+    with TemporaryDirectory(prefix="apprentice-demo-") as folder:
+        tree, home = Path(folder) / "parcel", Path(folder) / "home"
+        for name, text in files.items():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(text, encoding="utf-8")
+        done = subprocess.run(  # noqa: S603  our own command
+            [sys.executable, "-m", "bot.cli", "fix", str(tree), "--seed", str(SEED), "--json"],
+            env=environment_with(home=home, python=sys.executable, control_share=0.0),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if not done.stdout:
+        raise DemoFailed(f"the repair with an empty memory did not run: {done.stderr.strip()[-300:]}")
+    found = json.loads(done.stdout)
+    if "error" in found:
+        raise DemoFailed(f"the repair with an empty memory did not run: {found['error']}")
+    return RepairWithoutMemory(
+        status=found["status"], candidates=found["candidates_tried"], attempts=len(found["attempts"])
+    )

@@ -20,6 +20,7 @@ from workers.jobs import (
     Feedback,
     Fix,
     Job,
+    LocateIssue,
     RepositoryRef,
     ReviewPull,
     ShareLearnings,
@@ -36,6 +37,7 @@ class Verb(StrEnum):
     FIX = "fix"
     ASK = "ask"
     EXPLAIN = "explain"
+    WHERE = "where"
     REVIEW = "review"
     WHY = "why"
     SHARE = "share"
@@ -47,7 +49,7 @@ class Verb(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """`argument` is the id after `why`, the reason after `accept because` and `reject because`, the hint after
-    `fix`, or the question after `ask` and `explain`.
+    `fix`, the question after `ask` and `explain`, or the words after `where`.
     """
 
     verb: Verb
@@ -111,7 +113,7 @@ def _with_argument(verb: Verb, argument: str) -> Command | CommandError:
         return Command(verb=verb, argument=_BECAUSE.sub("", argument, count=1))
     if option := _OPTION.match(argument):
         return CommandError(problem=f"`{verb}` takes no option `{_shown(option[0])}`", did_you_mean=verb)
-    if verb in (Verb.FIX, Verb.ASK, Verb.EXPLAIN):
+    if verb in (Verb.FIX, Verb.ASK, Verb.EXPLAIN, Verb.WHERE):
         return Command(verb=verb, argument=argument)
     if verb is not Verb.WHY or not argument:
         return Command(verb=verb)
@@ -184,6 +186,7 @@ def _spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 _VERDICTS = {Verb.ACCEPT: SignalKind.ACCEPTED, Verb.REJECT: SignalKind.REJECTED}
 _OUT_OF_PLACE = {
     Verb.REVIEW: "`review` works in a pull request",
+    Verb.WHERE: "`where` works in an issue",
     Verb.ACCEPT: "`accept` works as a reply to one of my comments",
     Verb.REJECT: "`reject` works as a reply to one of my comments",
 }
@@ -253,6 +256,8 @@ def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin
             return _feedback(command, posted, posted.subject, origin)
         case Verb.ASK | Verb.EXPLAIN:
             return _question(command, posted, origin)
+        case Verb.WHERE if not posted.on_pull:
+            return locate_of(posted, origin, commanded=True, text=command.argument)
         case Verb.SHARE:
             return ShareLearnings(
                 repository=origin.repository,
@@ -279,6 +284,19 @@ def fix_of(posted: PostedText, origin: Origin, guidance: str = "") -> Fix:
         comment=posted.text if posted.comment_id else "",
         sha=posted.pull.head.sha if posted.pull else "",
         guidance=guidance,
+    )
+
+
+def locate_of(posted: PostedText, origin: Origin, *, commanded: bool, text: str = "") -> LocateIssue:
+    return LocateIssue(
+        repository=origin.repository,
+        actor=origin.actor,
+        number=posted.number,
+        title=posted.title,
+        body=posted.context,
+        commanded=commanded,
+        comment_id=posted.comment_id,
+        text=text,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from bot.web.commands import Origin, PostedText, answers_to_edit, fix_of, jobs_from_commands, review_of
+from bot.web.commands import Origin, PostedText, answers_to_edit, fix_of, jobs_from_commands, locate_of, review_of
 from bot.web.events import (
     CheckRunEvent,
     Event,
@@ -36,6 +36,7 @@ from workers.jobs import (
     Fix,
     Job,
     LearnHistory,
+    LocateIssue,
     RepositoryRef,
     ReviewPull,
     StartCi,
@@ -99,14 +100,17 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
 
 
 def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:
-    """Check a new issue for a failing test; always fix one with the trigger label or a command."""
+    """Check a new issue for a failing test, or else look for its place; always fix one with the trigger label or a command."""
     issue = event.issue
     labelled = any(label.name.casefold() == trigger_label.casefold() for label in _labels(event))
     fix = structs.replace(fix_of(_issue_text(issue), origin), commanded=labelled)
     if event.action == "labeled":
         return (fix,) if labelled and not _opened_with_label(event) else ()
     asked = jobs_from_commands(_issue_text(issue), origin)
-    return asked if any(isinstance(job, Fix) for job in asked) else (fix, *asked)
+    if any(isinstance(job, Fix) for job in asked):
+        return asked
+    words = not labelled and not any(isinstance(job, LocateIssue) for job in asked)
+    return (fix, *((locate_of(_issue_text(issue), origin, commanded=False),) if words else ()), *asked)
 
 
 def _issue_text(issue: EventIssue) -> PostedText:

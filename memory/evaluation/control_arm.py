@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.intervals import LEAST, Numbers, band
+from memory.intervals import LEAST, Numbers, Z, band
 from memory.model import Arm, LoggedDecision
 from memory.policy.q_table import ACCEPTANCE_PRIOR
 from memory.rewards import proven, verdict
 
 Flags = NDArray[np.bool_]
+
+POWER_Z = 0.841621
+"""The normal quantile of a power of 80 %."""
+
+WORTHWHILE = 0.05
+"""A difference that is worth waiting for, where the present one is too small to be seen."""
+
+TOO_MANY = 10_000
+"""More further repairs than this are more than the answer is worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +33,7 @@ class TaskResult:
 
     task: str
     arm: Arm
+    family: str
     version: str
     started: datetime
     proven: bool
@@ -41,11 +52,17 @@ class ArmDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uplift(ArmDifference):
-    """The difference in one measure, with an always-valid interval."""
+    """The difference in one measure, with an always-valid interval.
+
+    `further` is how many more repairs it takes to see the present difference, None where no number can be named; `outlook`
+    says it in words.
+    """
 
     measure: str
     learned: int
     control: int
+    further: int | None
+    outlook: str
 
 
 def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
@@ -60,6 +77,7 @@ def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
             TaskResult(
                 task=decision.task_id,
                 arm=decision.arm,
+                family=decision.state.family,
                 version=decision.policy_version,
                 started=decision.created_at,
                 proven=False,
@@ -119,18 +137,64 @@ def _running_mean(values: Numbers, counted: Flags, *, start: float) -> Numbers:
     return np.asarray((start + np.cumsum(kept) - kept) / (1.0 + np.cumsum(count) - count), dtype=np.float64)
 
 
-def uplift(tasks: Sequence[TaskResult]) -> tuple[Uplift, ...]:
-    """Learned minus control: in the share of repairs that are fixed, and in the share that are fixed and accepted."""
-    return (_uplift("fixed", tasks, fixed(tasks)), _uplift("fixed and accepted", tasks, accepted(tasks)))
+def uplift(tasks: Sequence[TaskResult], control_share: float) -> tuple[Uplift, ...]:
+    """Learned minus control: in the share of repairs that are fixed, and in the share that are fixed and accepted.
+
+    `control_share` is the share of repairs that will belong to the control arm.
+    """
+    outcomes = {"fixed": fixed(tasks), "fixed and accepted": accepted(tasks)}
+    return tuple(_uplift(measure, tasks, found, control_share) for measure, found in outcomes.items())
 
 
-def _uplift(measure: str, tasks: Sequence[TaskResult], outcomes: Numbers) -> Uplift:
+def _uplift(measure: str, tasks: Sequence[TaskResult], outcomes: Numbers, control_share: float) -> Uplift:
     learned = learned_ones(tasks)
-    found = band(arm_difference(learned, outcomes))
+    effects = arm_difference(learned, outcomes)
+    found = band(effects)
     ours, theirs = int(learned.sum()), int((~learned).sum())
     what = "always-valid 95 % interval"
     shown = unknown(ours, theirs, LEAST) if found is None else compared(found.mean, found.low, found.high, what)
-    return Uplift(measure=measure, learned=ours, control=theirs, **asdict(shown))
+    further, outlook = _until_known(ours, theirs, control_share) if found is None else _until_seen(effects, found.mean)
+    return Uplift(measure=measure, learned=ours, control=theirs, further=further, outlook=outlook, **asdict(shown))
+
+
+def needed(deviation: float, difference: float) -> int:
+    """How many repairs show a difference with a chance of 80 %, two-sided at 5 %, looked at once.
+
+    n = ((z of 97.5 % + z of 80 %) * deviation / difference)^2 (Chow, Shao and Wang 2003), where `deviation` is that of the
+    numbers whose mean is the difference: with a control arm of a tenth about ten times the variance of one repair.
+    """
+    return ceil(((Z + POWER_Z) * deviation / difference) ** 2)
+
+
+def _about(repairs: int) -> str:
+    """A number that is known no better than to two digits."""
+    return f"about {float(f'{repairs:.2g}'):,.0f}"
+
+
+def _until_known(learned: int, control: int, control_share: float) -> tuple[int | None, str]:
+    """How many more repairs it takes until each arm has `LEAST`."""
+    short = {control_share: LEAST - control, 1.0 - control_share: LEAST - learned}
+    if any(share <= 0.0 and missing > 0 for share, missing in short.items()):
+        return None, "no number of repairs: one arm gets none (APPRENTICE_CONTROL_SHARE)"
+    further = ceil(max(missing / share for share, missing in short.items() if missing > 0))
+    return further, f"{_about(further)} more repairs until there is a figure"
+
+
+def _until_seen(effects: Numbers, difference: float) -> tuple[int | None, str]:
+    """How many more repairs it takes to see the present difference, and whether that is worth waiting for."""
+    deviation, n = float(effects.std(ddof=1)), len(effects)
+    further = max(needed(deviation, difference) - n, 0) if abs(difference) > deviation / 1000 else None
+    if further == 0:
+        return 0, f"none more: {n:,} repairs suffice to see a difference as large as {difference:+.2f}"
+    if further is not None and further <= TOO_MANY:
+        return further, f"{_about(further)} more repairs to see a difference as large as {difference:+.2f}"
+    rest = max(needed(deviation, WORTHWHILE) - n, 0)
+    waiting = f"{_about(rest)} more" if rest else "none more"
+    many = "more than can be named" if further is None else f"{_about(further)} more"
+    return further, (
+        f"more than it is worth: {many} repairs to see a difference as small as {difference:+.3f}; "
+        f"{waiting} to see one of {WORTHWHILE:.2f}"
+    )
 
 
 def unknown(learned: int, control: int, least: int = 1) -> ArmDifference:

@@ -26,6 +26,7 @@ from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Le
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
+from memory.store.totals import left_after
 
 CLIP = 20.0
 """Larger weights count as this: a little bias for much less variance. Their share is reported."""
@@ -120,22 +121,35 @@ class LogReplay:
 
 @dataclass(slots=True)
 class RunningTable:
-    """The table after what was added so far."""
+    """The table after what was added so far, faded as it is in the latest period."""
 
     cells: dict[tuple[Level, str, Factor], Cell] = field(default_factory=dict)
-    _sums: defaultdict[tuple[Level, str, Factor], list[int]] = field(
-        default_factory=lambda: defaultdict(lambda: [0, 0])
+    _sums: defaultdict[tuple[Level, str, Factor], defaultdict[int, list[int]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(lambda: [0, 0]))
     )
+    _period: int = 0
+
+    def pass_to(self, period: int) -> None:
+        """Let the evidence fade to a later period."""
+        if period > self._period:
+            self._period = period
+            for key in self._sums:
+                self._count(key)
 
     def add(self, contributions: Iterable[Contribution]) -> None:
         """Add to the sums."""
         for part in contributions:
             key = (part.level, part.strategy, part.factor)
-            total = self._sums[key]
+            total = self._sums[key][part.period]
             total[0] += part.weight
             total[1] += part.value
-            if total[0] > 0:
-                self.cells[key] = Cell(weight=total[0] / MILLIONTHS, mean=total[1] / total[0])
+            self._count(key)
+
+    def _count(self, key: tuple[Level, str, Factor]) -> None:
+        left = {period: left_after(self._period - period) / MILLIONTHS for period in self._sums[key]}
+        weight, value = (sum(left[period] * each[part] for period, each in self._sums[key].items()) for part in (0, 1))
+        if weight > 0:
+            self.cells[key] = Cell(weight=weight / MILLIONTHS, mean=value / weight)
 
 
 def replay(
@@ -149,6 +163,7 @@ def replay(
     chances: dict[str, list[Numbers]] = {name: [] for name in policies}
     for _, kind, _, entry, signal in sorted(_events(log), key=lambda event: event[:3]):
         decision, outcome = entry.decision, entry.outcome
+        table.pass_to(decision.period)
         if signal is not None:
             table.add(contributions_of_signal(decision, signal))
         elif outcome is not None and kind == 1:
@@ -216,8 +231,8 @@ class EstimatedValue:
 class Estimates:
     """The mean proof target of one decision under a policy; `refused` says why there are no figures.
 
-    `effective` is the effective sample size (Kish 1965), `clipped` the share of weights cut to `CLIP`; `acceptance` and
-    `value` are None where too few proven decisions have feedback (`judged`, `judged_effective`).
+    `effective` is the effective sample size (Kish 1965), `clipped` the share of weights cut to `CLIP`; `ips` is None where
+    any was cut, `acceptance` and `value` are None where too few proven decisions have feedback (`judged`, `judged_effective`).
     """
 
     n: int
@@ -276,7 +291,8 @@ def _with_figures(found: Estimates, sums: Numbers) -> Estimates:
     figures = [
         EstimatedValue(value=float(v), low=float(a), high=float(b)) for v, a, b in zip(point, *ends, strict=True)
     ]
-    found = replace(found, ips=figures[0], snips=figures[1], dr=figures[2])
+    # Cut weights bias plain IPS alone: its intervals held the truth in 68 to 80 % of cases then (docs/learning.md).
+    found = replace(found, ips=None if found.clipped else figures[0], snips=figures[1], dr=figures[2])
     return replace(found, acceptance=figures[3], value=figures[4]) if found.judged_effective >= LEAST_JUDGED else found
 
 

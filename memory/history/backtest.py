@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from math import exp
 from typing import Protocol
 
 import numpy as np
 
 from memory.history.conclusion import Conclusion, PostedOfEach, conclude
-from memory.history.lessons import History, events
+from memory.history.lessons import RuleShares, events, odds
 from memory.history.rankings import Floats, Interval, Ints, PostedCounts, Ranking, Rule, interval_of, once
 from memory.intervals import wilson
 from memory.model import PastFinding, Severity
@@ -22,8 +23,8 @@ from memory.model import PastFinding, Severity
 RECALL, BUDGET = 0.8, 2
 """The share of addressed findings to keep, and comments a change, at which rankings are compared."""
 
-REFIT_EVERY = 50
-"""Changes of the branch between two fits of the weights."""
+AT_ONCE, WINDOW = 10, 100
+"""Where a budget carries over: the most comments on one change, and the latest changes that set the bar."""
 
 DISMISSALS = 3
 POINTS = 12
@@ -63,17 +64,13 @@ class Scorer(Protocol):
 class HistoryScorer(Scorer):
     """Ours: the chance that developers address it, by what they addressed so far."""
 
-    history: History = field(default_factory=History)
-    _fitted_at: int = 0
+    shares: RuleShares = field(default_factory=RuleShares)
 
-    def found(self, number: int, finding: PastFinding) -> float:
-        if finding.position - self._fitted_at >= REFIT_EVERY:
-            self.history.refit()
-            self._fitted_at = finding.position
-        return self.history.found(number, finding, finding.position)
+    def found(self, _number: int, finding: PastFinding) -> float:
+        return 1.0 / (1.0 + exp(-odds(finding, self.shares, finding.position)))
 
-    def decided(self, number: int, finding: PastFinding) -> None:
-        self.history.decided(number, finding)
+    def decided(self, _number: int, finding: PastFinding) -> None:
+        self.shares.add(finding)
 
 
 @dataclass(slots=True)
@@ -196,13 +193,15 @@ def informative(findings: Sequence[PastFinding]) -> list[PastFinding]:
 class RankingFigures:
     """One ranking. Lifts are shares addressed over the share when every finding is posted.
 
-    `keeping` is where `RECALL` of the addressed findings are kept, `budget` with at most `BUDGET` comments a change,
-    `posted` what the ranking itself would post; `ours_at_volume` is our lift with as many comments as that.
+    `keeping` is where `RECALL` of the addressed findings are kept, `budget` with at most `BUDGET` comments a change, each
+    with what is posted there; `posted` is what the ranking itself would post, `ours_at_volume` our lift with as many.
     """
 
     name: str
     keeping: Interval
+    keeping_posted: PostedCounts
     budget: Interval
+    budget_posted: PostedCounts
     budget_share: float
     posted: PostedCounts
     posted_lift: Interval
@@ -214,7 +213,8 @@ class RankingFigures:
 class Backtest:
     """The figures of a replay. `base` is the share addressed of all findings, `curve` holds changes and our lift so far.
 
-    `conclusion` compares all rankings with the same number of comments in each change, `BUDGET` at most.
+    `conclusion` compares all rankings with the same number of comments in each change, `BUDGET` at most; `carried` where
+    what a change leaves of these is for later ones. Lots are drawn for each change in both.
     """
 
     findings: int
@@ -225,6 +225,7 @@ class Backtest:
     arms: tuple[RankingFigures, ...]
     curve: tuple[tuple[int, float], ...]
     conclusion: Conclusion
+    carried: Conclusion
 
     def to_json(self) -> dict[str, object]:
         """Plain values for `json.dumps`. The former names of `posted` and `posted_lift` stay beside them."""
@@ -244,6 +245,8 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     rankings = {name: replayed.ranking(name) for name in (*RANKINGS, UNTAUGHT)}
     ours = rankings[OURS]
     kept = ours.keeping(RECALL)(once(changes))
+    of_each = {name: posted_of_each(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
+    carried = {name: carried_over(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
     return Backtest(
         findings=len(replayed.findings),
         changes=changes,
@@ -252,14 +255,13 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         suppressed=kept.suppressed,
         arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),
         curve=_curve(ours, changes),
-        conclusion=conclude(
-            {name: posted_of_each(scores, replayed, BUDGET) for name, scores in replayed.scores.items()},
-            ours=OURS,
-            lot=LOT,
-            simple=SIMPLE,
-            without=WITHOUT_LEARNING,
-        ),
+        conclusion=_concluded(of_each),
+        carried=_concluded(carried | {LOT: of_each[LOT]}),
     )
+
+
+def _concluded(posted: Mapping[str, PostedOfEach]) -> Conclusion:
+    return conclude(posted, ours=OURS, lot=LOT, simple=SIMPLE, without=WITHOUT_LEARNING)
 
 
 def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> PostedOfEach:
@@ -269,6 +271,29 @@ def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> Poste
         here = replayed.change == number
         comments[number] = min(most, int(here.sum()))
         addressed[number] = _by_lot(scores[here], replayed.addressed[here], most)
+    return PostedOfEach(comments=comments, addressed=addressed)
+
+
+def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedOfEach:
+    """What a ranking posts where what a change leaves of its `most` comments, or fewer findings, is for later ones.
+
+    It posts what reaches the bar, as far as is left: so many findings of the last `WINDOW` changes reached it as there were
+    comments for these, and as many more as are left over. Before there are ten of them, there is none.
+    """
+    comments, addressed = np.zeros(replayed.changes), np.zeros(replayed.changes)
+    allowed = posted_of_each(scores, replayed, most).comments.astype(np.int64)
+    best: list[Floats] = []
+    for number in range(replayed.changes):
+        here = replayed.change == number
+        latest = np.sort(np.concatenate(best[-WINDOW:] or [np.zeros(0)]))
+        left = int(allowed[: number + 1].sum() - comments.sum())
+        wanted = int(allowed[max(number - WINDOW, 0) : number].sum() + max(left - allowed[number], 0))
+        bar = latest[-wanted] if len(best) >= WINDOW // 10 and 0 < wanted <= len(latest) else -np.inf
+        reaching = scores[here] >= bar
+        room = min(most if np.isinf(bar) else AT_ONCE, left, int(reaching.sum()))
+        comments[number] = room
+        addressed[number] = _by_lot(scores[here][reaching], replayed.addressed[here][reaching], room)
+        best.append(np.sort(scores[here])[-AT_ONCE:])
     return PostedOfEach(comments=comments, addressed=addressed)
 
 
@@ -285,17 +310,20 @@ def _by_lot(scores: Floats, addressed: Floats, room: int) -> float:
 
 def _figures(name: str, ranking: Ranking, ours: Ranking) -> RankingFigures:
     at_volume = ours.volume(lambda counts: ranking.posted(counts).comments)
-    budget = ranking.budget(BUDGET)
+    keeping, budget = ranking.keeping(RECALL), ranking.budget(BUDGET)
+    every = once(ranking.changes)
 
     def lift(rule: Rule) -> Interval:
         return interval_of(lambda counts: rule(counts).lift, ranking.changes)
 
     return RankingFigures(
         name=name,
-        keeping=lift(ranking.keeping(RECALL)),
+        keeping=lift(keeping),
+        keeping_posted=keeping(every),
         budget=lift(budget),
-        budget_share=budget(once(ranking.changes)).share,
-        posted=ranking.posted(once(ranking.changes)),
+        budget_posted=budget(every),
+        budget_share=budget(every).share,
+        posted=ranking.posted(every),
         posted_lift=lift(ranking.posted),
         ours_at_volume=lift(at_volume),
         ahead=interval_of(lambda counts: at_volume(counts).lift - ranking.posted(counts).lift, ranking.changes),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
-from memory.history.rankings import Floats, Interval, interval_of
+from memory.history.rankings import Floats, Interval, interval_of, once
 
 MOST_TIMES = 20
 """Beyond so many times the changes, no estimate says how many would decide it."""
@@ -35,11 +35,16 @@ class PostedOfEach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRanking:
-    """The share of a ranking's comments that developers addressed, and by how much ours is ahead of it."""
+    """The share of a ranking's comments that developers addressed, and by how much ours is ahead of it.
+
+    `comments` is how many it posted, `times_lot` its share over that of comments drawn by lot, 0 where those are never addressed.
+    """
 
     name: str
     share: Interval
     ahead: Interval
+    comments: float
+    times_lot: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,7 @@ def conclude(
     follow. To be behind another simple rule is no reason: without learning nothing would follow that one either.
     """
     changes = len(posted[ours].comments)
-    compared = {name: _compared(name, each, posted[ours], changes) for name, each in posted.items()}
+    compared = {name: _compared(name, each, posted[ours], posted[lot]) for name, each in posted.items()}
     strongest = max(simple, key=lambda name: compared[name].share.estimate)
     behind = [name for name in (lot, *without) if compared[name].ahead.high < 0.0]
     not_ahead = [name for name in (lot, strongest) if compared[name].ahead.low <= 0.0]
@@ -89,11 +94,15 @@ def conclude(
     )
 
 
-def _compared(name: str, other: PostedOfEach, ours: PostedOfEach, changes: int) -> ComparedRanking:
+def _compared(name: str, other: PostedOfEach, ours: PostedOfEach, lot: PostedOfEach) -> ComparedRanking:
+    changes = len(other.comments)
+    share, of_lot = interval_of(other.share, changes), lot.share(once(changes))
     return ComparedRanking(
         name=name,
-        share=interval_of(other.share, changes),
+        share=share,
         ahead=interval_of(lambda counts: ours.share(counts) - other.share(counts), changes),
+        comments=float(other.comments.sum()),
+        times_lot=share.estimate / of_lot if of_lot else 0.0,
     )
 
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from math import log, log1p, sqrt
 from pathlib import PurePosixPath
 from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
+from memory.model import PastFinding
 
-from memory.model import PastFinding, Severity
-
-PULLS = (10.0, 10.0, 4.0, 4.0)
-"""Pseudo-counts that each level has of the one before it: all findings, the rule's family, the rule, the rule there."""
+PULL = 30.0
+"""Pseudo-counts of the share of other repositories' histories, which a rule starts from."""
 
 HALF_LIFE = 300.0
 """Changes of the branch after which evidence weighs half: habits change."""
-
-BASE = 0.1
-"""The addressed share before any evidence."""
 
 
 class PathClass(StrEnum):
@@ -49,20 +45,32 @@ def path_class(path: str) -> PathClass:
     return PathClass.BUILD if name in _BUILD else PathClass.CODE
 
 
-def keys(rule: str, path: str) -> tuple[str, ...]:
-    """What a finding is counted under, the broadest first."""
-    family = rule.rstrip("0123456789")
-    return "", f"{family}*", rule, f"{rule} {path_class(path)}"
+ELSEWHERE = "elsewhere.json"
+"""The addressed shares of rules, of their families and of all findings in nine histories; `benchmarks.posting` writes it."""
+
+
+@cache
+def elsewhere() -> Mapping[str, float]:
+    """The shares of `ELSEWHERE`, by `keys`."""
+    shares = json.loads(files(__package__).joinpath(ELSEWHERE).read_text("utf-8"))
+    return {str(key): float(share) for key, share in shares.items()}
+
+
+def keys(rule: str) -> tuple[str, str, str]:
+    """What a rule is counted under elsewhere, the broadest first: all, its family, itself."""
+    return "", f"{rule.rstrip('0123456789')}*", rule
 
 
 @dataclass(slots=True)
-class Levels:
-    """Sums of weights, and of the weights of what was addressed, by key; both fade with the changes that pass.
+class RuleShares:
+    """Sums of weights, and of the weights of what was addressed, by rule; both fade with the changes that pass.
 
-    Findings of one rule in one change mostly share their fate, so that n of them weigh as √n.
+    Findings of one rule in one change mostly share their fate, so that n of them weigh as √n. A rule starts from its share
+    in the histories of other repositories, `start`: that of its family where the rule is not known, else that of all.
     """
 
     sums: dict[str, FadingSum] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=elsewhere)
 
     def add(self, finding: PastFinding) -> None:
         """Count a finding at the change where its fate was known, unless that says nothing."""
@@ -70,19 +78,16 @@ class Levels:
         if addressed is None:
             return
         weight = 1.0 / sqrt(finding.burst)
-        for key in keys(finding.rule, finding.path):
-            self.sums[key] = self._at(key, finding.until).plus(weight, weight * addressed)
+        self.sums[finding.rule] = self._at(finding.rule, finding.until).plus(weight, weight * addressed)
 
-    def share(self, rule: str, path: str, position: int) -> float:
+    def share(self, rule: str, position: int) -> float:
         """The addressed share expected at a change of the branch, in (0, 1)."""
-        mean = BASE
-        for key, pull in zip(keys(rule, path), PULLS, strict=True):
-            known = self._at(key, position)
-            mean = (pull * mean + known.addressed) / (pull + known.weight)
-        return mean
+        known = self._at(rule, position)
+        start = next(self.start[key] for key in reversed(keys(rule)) if key in self.start)
+        return (PULL * start + known.addressed) / (PULL + known.weight)
 
-    def _at(self, key: str, position: int) -> FadingSum:
-        return self.sums.get(key, FadingSum()).faded(position)
+    def _at(self, rule: str, position: int) -> FadingSum:
+        return self.sums.get(rule, FadingSum()).faded(position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +108,12 @@ class FadingSum:
         return FadingSum(self.weight + weight, self.addressed + addressed, self.position)
 
 
-Floats = NDArray[np.float64]
+NAMES = ("bias", "share", "standing", "burst", "test", "docs", "fixable")
+WEIGHTS = (-0.23, 0.72, -0.21, -0.31, -0.34, -0.79, 0.21)
+"""The weights of a logistic regression, by name, fitted to nine histories that weigh alike, each started from the others' shares.
 
-NAMES = ("bias", "share", "standing", "any_standing", "burst", "test", "docs", "fixable", "info", "bandit")
-ELSEWHERE = (-1.5, 0.3, -0.4, 0.0, -0.4, -0.3, -0.6, 0.5, -0.3, -0.8)
-"""The weights before any evidence, by name: about those of the histories of flask, kombu and paramiko, weighed alike."""
-
-SPREAD = 0.3
-"""Standard deviation of a repository's weights around these."""
-
-MOST_FITTED = 20_000
-"""Findings, the latest, that the weights are fitted to."""
+They are the same everywhere: weights that each repository moves by its own past ranked worse.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +122,6 @@ class SeenFinding:
 
     rule: str
     path: str
-    tool: str
-    severity: Severity
     fixable: bool
     standing: int
     burst: int
@@ -133,67 +131,23 @@ JudgedFinding = SeenFinding | PastFinding
 
 
 def features(seen: JudgedFinding, share: float) -> tuple[float, ...]:
-    """The features that the chance depends on, in the order of `NAMES`; `share` comes from the levels."""
+    """The features that the chance depends on, in the order of `NAMES`; `share` is that of the rule."""
     kind = path_class(seen.path)
     return (
         1.0,
         log(share / (1.0 - share)),
         log1p(seen.standing),
-        float(seen.standing > 0),
         log(seen.burst),
         float(kind is PathClass.TEST),
         float(kind is PathClass.DOCS),
         float(seen.fixable),
-        float(seen.severity is Severity.INFO),
-        float(seen.tool == "bandit"),
     )
 
 
-@dataclass(slots=True)
-class History:
-    """What a history teaches up to now. Call `found` for each finding, and `decided` when its fate is known."""
-
-    levels: Levels = field(default_factory=Levels)
-    weights: Floats = field(default_factory=lambda: np.array(ELSEWHERE))
-    prior: Floats = field(default_factory=lambda: np.array(ELSEWHERE))
-    _found: dict[int, tuple[float, ...]] = field(default_factory=dict)
-    _known: deque[tuple[tuple[float, ...], float, float]] = field(default_factory=lambda: deque(maxlen=MOST_FITTED))
-
-    def found(self, number: int, seen: JudgedFinding, position: int) -> float:
-        """The chance that developers address a finding; `number` names it until its fate is known."""
-        row = features(seen, self.levels.share(seen.rule, seen.path, position))
-        self._found[number] = row
-        return float(_sigmoid(np.array(row) @ self.weights))
-
-    def decided(self, number: int, finding: PastFinding) -> None:
-        """Learn from a fate."""
-        row, addressed = self._found.pop(number), finding.fate.addressed
-        if addressed is not None:
-            self._known.append((row, float(addressed), finding.burst**-0.5))
-            self.levels.add(finding)
-
-    def refit(self) -> None:
-        """Move the weights by all that is known; between two refits only the levels learn."""
-        if self._known:
-            rows, addressed, counts = zip(*self._known, strict=True)
-            self.weights = _fitted(np.array(rows), np.array(addressed), np.array(counts), self.prior)
-
-
-def _sigmoid(odds: Floats) -> Floats:
-    """1 / (1 + e^-x), without overflow."""
-    return np.exp(-np.logaddexp(0.0, -odds))
-
-
-def _fitted(rows: Floats, targets: Floats, counts: Floats, prior: Floats) -> Floats:
-    """The likeliest weights of a logistic regression whose normal prior is around `prior` with `SPREAD`."""
-    from scipy.optimize import minimize  # slow to import, and seldom needed
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        odds, gap = rows @ weights, (weights - prior) / SPREAD**2
-        slope = rows.T @ (counts * (_sigmoid(odds) - targets)) + gap
-        return float(counts @ (np.logaddexp(0.0, odds) - targets * odds) + 0.5 * gap @ (weights - prior)), slope
-
-    return np.asarray(minimize(loss, prior, jac=True, method="L-BFGS-B", options={"gtol": 1e-6}).x)
+def odds(seen: JudgedFinding, shares: RuleShares, position: int) -> float:
+    """The log-odds that developers address a finding, by what is known at a change of the branch."""
+    row = features(seen, shares.share(seen.rule, position))
+    return sum(weight * value for weight, value in zip(WEIGHTS, row, strict=True))
 
 
 MOST_LIFT = 1.5
@@ -217,24 +171,26 @@ class HistoryHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryLessons:
-    """The sums by level, the weights, and the mean log-odds of the findings that a review would report (`usual`)."""
+    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`).
+
+    Lessons of a version that weighed otherwise have none: they lift nothing until the history is read on.
+    """
 
     position: int
     findings: int
-    usual: float
-    weights: tuple[float, ...]
     sums: dict[str, FadingSum]
+    usual_odds: float | None = None
 
     def hint(self, seen: JudgedFinding) -> HistoryHint:
         """The difference of a finding's log-odds from the usual ones, within ±`MOST_LIFT`."""
         known = self.sums.get(seen.rule, FadingSum()).faded(self.position)
-        lift = max(-MOST_LIFT, min(MOST_LIFT, self.odds(seen) - self.usual))
+        gap = 0.0 if self.usual_odds is None else self.odds(seen) - self.usual_odds
+        lift = max(-MOST_LIFT, min(MOST_LIFT, gap))
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:
         """The log-odds that developers address a finding."""
-        share = Levels(self.sums).share(seen.rule, seen.path, self.position)
-        return float(np.dot(features(seen, share), self.weights))
+        return odds(seen, RuleShares(self.sums), self.position)
 
 
 def lessons(findings: Sequence[PastFinding], is_reported: Callable[[PastFinding], bool]) -> HistoryLessons | None:
@@ -242,27 +198,19 @@ def lessons(findings: Sequence[PastFinding], is_reported: Callable[[PastFinding]
     informative = [each for each in findings if each.fate.addressed is not None]
     if len(informative) < ENOUGH:
         return None
-    history = History()
-    for number, finding, is_new in events(informative):
-        if is_new:
-            history.found(number, finding, finding.position)
-        else:
-            history.decided(number, finding)
-    history.refit()
+    shares = RuleShares()
+    for each in sorted(informative, key=lambda each: each.until):
+        shares.add(each)
     found = HistoryLessons(
-        position=max(each.until for each in informative),
-        findings=len(informative),
-        usual=0.0,
-        weights=tuple(history.weights.tolist()),
-        sums=history.levels.sums,
+        position=max(each.until for each in informative), findings=len(informative), sums=shares.sums, usual_odds=0.0
     )
     latest = sorted(filter(is_reported, informative), key=lambda each: each.position)[-MOST_USUAL:]
     if not latest:
         return found
     weights = [
         each.burst**-0.5 for each in latest
-    ]  # as in `Levels`: a change that brings hundreds is not what is usual
-    return replace(found, usual=fmean(map(found.odds, latest), weights))
+    ]  # as in `RuleShares`: a change that brings hundreds is not what is usual
+    return replace(found, usual_odds=fmean(map(found.odds, latest), weights))
 
 
 def events(known: Sequence[PastFinding]) -> Iterator[tuple[int, PastFinding, bool]]:

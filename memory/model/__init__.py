@@ -9,7 +9,9 @@ from __future__ import annotations
 from memory.model.environments import Plan, PlanOutcome
 from memory.model.learning import (
     EMBEDDED,
+    PERIOD,
     Actor,
+    Aftermath,
     Arm,
     Cell,
     Contribution,
@@ -25,6 +27,7 @@ from memory.model.learning import (
     SignalKind,
     State,
     TaskKind,
+    period_of,
 )
 from memory.model.repairs import (
     MAJORITY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ class TaskKind(StrEnum):
 
     REPAIR = "repair"
     REVIEW = "review"
+    ISSUE = "issue"
 
 
 EMBEDDED = "embedded"
@@ -72,6 +73,25 @@ class Factor(StrEnum):
     ACCEPTANCE = "acceptance"
 
 
+class Aftermath(StrEnum):
+    """What the last attempt did to the failure; `BROKE` where an edit passed the failing tests and was not proven."""
+
+    SAME = "same"
+    MOVED = "moved"
+    FEWER = "fewer"
+    BROKE = "broke"
+    TIMED_OUT = "timed_out"
+
+
+PERIOD = timedelta(days=90)
+"""Evidence of one such stretch of time is summed together, and fades together."""
+
+
+def period_of(at: datetime) -> int:
+    """The number of the period that a time lies in, since 1970."""
+    return int(at.timestamp()) // int(PERIOD.total_seconds())
+
+
 class Level(NamedTuple):
     """One row key of the table: `scope` names the level, `key` its subject. A tuple: a choice looks up hundreds."""
 
@@ -84,7 +104,8 @@ class State:
     """What the policy sees.
 
     `label` is the error type of a failure or the rule of a finding, `family` its family or category, `place` what the file
-    of a finding is for; `tried` the strategies that this episode has used up.
+    of a finding is for; `tried` the strategies that this episode has used up, `after` what the last of them did to the
+    failure, an Aftermath; empty at first.
     """
 
     kind: TaskKind
@@ -93,6 +114,7 @@ class State:
     family: str
     tried: tuple[str, ...] = ()
     place: str = ""
+    after: str = ""
 
     @property
     def here(self) -> Level:
@@ -104,11 +126,20 @@ class State:
         """The row of this label in all repositories."""
         return Level(scope="label", key=f"{self.kind}|{self.label}")
 
-    def levels(self) -> tuple[Level, ...]:
-        """The rows that inform a choice here, most specific first; each is the prior of the one before it.
+    @property
+    def aftermath(self) -> Level | None:
+        """The row of what the last attempt did, over all labels; None at first."""
+        return Level(scope="after", key=f"{self.kind}|{self.after}") if self.after else None
 
-        They follow from kind, repository, label, family and place alone: a rebuild groups the ledger by these.
+    def rows(self) -> tuple[Level, ...]:
+        """All rows that inform a choice here, and that its results are added to.
+
+        They follow from kind, repository, label, family, place and after alone: a rebuild groups the ledger by these.
         """
+        return (*self.levels(), *((self.aftermath,) if self.aftermath else ()))
+
+    def levels(self) -> tuple[Level, ...]:
+        """The rows of the failure or the finding, most specific first; each is the prior of the one before it."""
         there = Level(scope="place", key=f"{self.kind}|{self.repository}|{self.label}|{self.place}")
         return (
             *((there,) if self.place else ()),
@@ -140,6 +171,11 @@ class Decision:
     subject: str = ""
     seed: int = 0
     features: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def period(self) -> int:
+        """The period that it was made in. Its results count for this one, however late they come."""
+        return period_of(self.created_at)
 
     @property
     def probability(self) -> float:
@@ -199,7 +235,8 @@ class Signal:
 class Contribution:
     """What ledger entries add to one cell of the table, in millionths, so that sums do not depend on their order.
 
-    `repository` and `teacher` are the witness: whose evidence it is. Tests have no teacher: theirs is empty.
+    `repository` and `teacher` are the witness: whose evidence it is. Tests have no teacher: theirs is empty. `period` is
+    that of the decision.
     """
 
     level: Level
@@ -209,6 +246,7 @@ class Contribution:
     value: int
     repository: str
     teacher: str = ""
+    period: int = 0
 
 
 class Cell(NamedTuple):

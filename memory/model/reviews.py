@@ -29,7 +29,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What review found. `fingerprint` survives shifted lines; `anchor` is the normalised source of its lines."""
+    """What review found. `fingerprint` survives shifted lines; `anchor` is the normalised source of its lines.
+
+    `own_linter`: the repository's own linter, as it is configured, reports it too.
+    """
 
     fingerprint: str
     path: str
@@ -42,6 +45,7 @@ class Finding:
     message: str
     anchor: str
     suggestion: Suggestion | None = None
+    own_linter: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

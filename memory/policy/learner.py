@@ -10,7 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from memory.forget import retraction
-from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
+from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, period_of
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
 from memory.rewards import (
@@ -86,9 +86,14 @@ class Learner:
         digest = hashlib.sha256(b"arm\0" + task_key.encode()).digest()
         return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
 
+    @property
+    def period(self) -> int:
+        """The period that it is now."""
+        return period_of(self._clock())
+
     def cells(self, state: State) -> q_table.Cells:
-        """The part of the table about `state`, as far as it may reach its repository."""
-        return self._ledger.cells(state.levels(), repository=state.repository, quorum=self.quorum)
+        """The part of the table about `state`, as far as it may reach its repository, and as far as it has not faded."""
+        return self._ledger.cells(state.rows(), repository=state.repository, quorum=self.quorum, at=self._clock())
 
     def decide(
         self,

@@ -1,16 +1,18 @@
 """The Q-table: what a strategy is worth in a state, and with which probability to choose it. Pure; the generator is passed in.
 
-A cell holds a sum and a count, so the running average's step size is 1/n: evidence commutes, can be retracted exactly,
-and the table can be rebuilt from the ledger bit for bit. The table holds the two factors that a value is made of. Values
-themselves are not stored and not bootstrapped: an episode is short and what a failed attempt leads to is known (the same
-failure with one strategy fewer), so the Bellman equation is solved exactly at every choice.
+A cell holds a sum and a count for each period, so the running average's step size is 1/n, of evidence that fades: evidence
+commutes, can be retracted exactly, and the table can be rebuilt from the ledger bit for bit. The table holds the two factors
+that a value is made of. Values themselves are not stored and not bootstrapped: an episode is short and what a failed attempt
+leads to is known (the same failure with one strategy fewer), so r + gamma max Q(s', .) with gamma = 1 is solved exactly at
+every choice, for draws from the posterior. Bayesian Q-learning, which stores values, does worse (docs/learning.md).
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -30,7 +32,7 @@ DRAWS = 200
 _EMPTY = Cell(weight=0.0, mean=0.0)
 
 _LEAST = 0.005
-"""Nothing is certain: what remembered cases say moves no mean nearer to 0 or 1."""
+"""Nothing is certain: what a row of another kind or remembered cases say moves no mean nearer to 0 or 1."""
 
 FLOOR_KEPT = 0.2
 FLOOR_HALVES_AT = 50.0
@@ -45,7 +47,7 @@ class Parameters:
     `lookahead` is how many attempts ahead it plans at most, `attempt_cost` what an attempt costs as a share of an accepted
     fix. `floor` is the share of the probability that is spread evenly where there is no evidence; it keeps off-policy
     estimates possible. `caution` is how many observations the expectation for a very similar case is worth against what
-    the remembered cases say.
+    the remembered cases say. With `sees_aftermath` the state holds what the last attempt did to the failure.
     """
 
     version: str
@@ -55,28 +57,24 @@ class Parameters:
     attempt_cost: float
     floor: float
     caution: float
+    sees_aftermath: bool = True
 
 
-# Remembered cases counted by their outcome then, not by their surprise (`recalled`): it is the former one but for that.
-FORMER = Parameters(
-    version="levelled-thompson-1",
-    pulls=MappingProxyType({"place": 8.0, "repository": 8.0, "label": 8.0, "family": 8.0, "global": 4.0}),
-    sharpness=1.0,
-    lookahead=1,
-    attempt_cost=0.0,
-    floor=0.1,
-    caution=8.0,
-)
 PRESENT = Parameters(
-    version="levelled-planning-2",
-    pulls=MappingProxyType({"place": 20.0, "repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0}),
+    version="levelled-planning-3",
+    pulls=MappingProxyType(
+        {"place": 20.0, "repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0, "after": 20.0}
+    ),
     sharpness=8.0,
     lookahead=4,
     attempt_cost=0.05,
     floor=0.05,
     caution=4.0,
 )
-"""Chosen in the simulated world "tuning" of the learner's benchmark, which reports on others."""
+"""Chosen in the simulated worlds for tuning of the learner's benchmark, which reports on others."""
+
+# Its evidence did not fade: it is the former one but for that.
+FORMER = replace(PRESENT, version="levelled-planning-2", sees_aftermath=False)
 
 CONTROL = "control"
 """The version that uses nothing learned: while it is in use, every task is one of the control arm."""
@@ -187,6 +185,8 @@ def values(
     found, levels, pulls = {}, state.levels(), parameters.pulls
     for name in strategies:
         proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR), pulls)
+        if state.aftermath is not None and parameters.sees_aftermath:
+            proof = _after_attempt(proof, state.aftermath, levels[-1], name, cells, pulls)
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
         everywhere = cells.get((state.everywhere, name, Factor.PROOF))
         found[name] = Estimate(
@@ -196,6 +196,38 @@ def values(
             n=everywhere.weight if everywhere else 0.0,
         )
     return found
+
+
+def _after_attempt(
+    belief: Belief, aftermath: Level, everywhere: Level, strategy: str, cells: Cells, pull: Mapping[str, float]
+) -> Belief:
+    """A belief after an attempt that did this to the failure: times the odds there over the odds everywhere.
+
+    The two are about independent for a given result, as in naive Bayes: what the error type says, and what the attempt showed.
+    """
+    usual, after = (cells.get((level, strategy, Factor.PROOF), _EMPTY) for level in (everywhere, aftermath))
+    if after.weight <= 0.0:
+        return belief
+    among = _shrunk(usual, pull[everywhere.scope], PROOF_PRIOR)
+    ratio = _log_odds(_shrunk(after, pull[aftermath.scope], among)) - _log_odds(among)
+    return Belief(mean=_moved(belief.mean, ratio), strength=belief.strength)
+
+
+def _shrunk(cell: Cell, pull: float, prior: float) -> float:
+    evidence = max(cell.weight, 0.0)
+    return (evidence * cell.mean + pull * prior) / (evidence + pull)
+
+
+def _log_odds(mean: float) -> float:
+    """Of a share; 0 and 1 count as nearly that."""
+    inside = min(max(mean, _LEAST), 1.0 - _LEAST)
+    return math.log(inside / (1.0 - inside))
+
+
+def _moved(mean: float, by: float) -> float:
+    """A mean with log-odds moved by so much."""
+    moved = 1.0 / (1.0 + math.exp(-(_log_odds(mean) + by)))
+    return min(max(moved, _LEAST), 1.0 - _LEAST)
 
 
 def recalled(belief: Belief, near: Sequence[Neighbour], caution: float) -> Belief:

@@ -29,6 +29,12 @@ PRIOR = MappingProxyType(
 PROVEN_PRIOR = 0.65
 """Acceptance expected at least of a finding whose suggestion was applied and tested."""
 
+OWN_LINTER_PRIOR = 0.05
+"""Acceptance expected of what the repository's own linter reports anyway: it is listed until evidence says more.
+
+Security and what is critical start as ever.
+"""
+
 TOOL_DISCOUNT = MappingProxyType({"bandit": 0.95})
 """Factor on the prior of tools known for false alarms."""
 
@@ -53,12 +59,13 @@ SHARPNESS = 5.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appraisal:
     """What is believed of a pattern's acceptance in a repository, the cell of that repository alone, the `sources` outside
-    of it whose learnings moved the prior, and what the repository's own past did to it."""
+    of it whose learnings moved the prior, what the repository's own past did to it, and whether its own linter reports it."""
 
     belief: q_table.Belief
     here: Cell
     sources: tuple[str, ...] = ()
     past: HistoryHint | None = None
+    own_linter: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +94,8 @@ def state_of(repository: str, finding: Finding) -> State:
 
 def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
     """The mean acceptance expected of a finding before any evidence."""
+    if finding.own_linter and finding.severity is not Severity.CRITICAL and finding.category != "security":
+        return OWN_LINTER_PRIOR
     base = PRIOR[finding.severity] * TOOL_DISCOUNT.get(finding.tool, 1.0)
     return max(base, PROVEN_PRIOR) if suggestion_proven else base
 
@@ -117,6 +126,7 @@ def appraise(
         belief=q_table.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=mean, pull=PULL),
         sources=prior.sources,
         past=hint,
+        own_linter=finding.own_linter,
         here=cells.get((state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
     )
 
@@ -191,6 +201,8 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
     expected = f"acceptance {appraisal.belief.mean:.2f} ± {appraisal.belief.deviation:.2f}"
     if appraisal.sources:
         expected += f", with what {' and '.join(appraisal.sources[:3])} learned"
+    if appraisal.own_linter:
+        expected += ", and the repository's own linter reports it"
     if decision.arm is Arm.CONTROL:
         return f"control arm, nothing learned was used; {expected}"
     seen = appraisal.here.weight

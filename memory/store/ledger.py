@@ -22,6 +22,7 @@ from memory.model import (
     Signal,
     SignalKind,
     TaskKind,
+    period_of,
 )
 from memory.store import totals
 from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, row_of
@@ -160,14 +161,15 @@ class Ledger:
             return list(connection.execute(query).scalars())
 
     def cells(
-        self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM
+        self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM, at: datetime | None = None
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
-        """The evidence of these levels for a repository, by level, strategy and factor.
+        """The evidence of these levels for a repository, by level, strategy and factor, faded as it is at a time.
 
         Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
         """
         with self.database.reading() as connection:
-            return totals.read(connection, levels, repository, quorum)
+            period = None if at is None else period_of(at)
+            return totals.read(connection, levels, repository, quorum, period)
 
     def totals(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
         """The evidence of all repositories together, without quota or quorum: for statistics, not for choices."""
@@ -296,7 +298,9 @@ class PolicyEvents:
 
 
 def _of_decision(decision: Decision) -> Row:
-    state = {name: getattr(decision.state, name) for name in ("kind", "repository", "label", "family", "place")}
+    state = {
+        name: getattr(decision.state, name) for name in ("kind", "repository", "label", "family", "place", "after")
+    }
     return row_of(decisions, decision, **state)
 
 

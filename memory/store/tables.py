@@ -126,7 +126,7 @@ decisions = Table(
     *_keys("id"),
     Column("task_id", String, nullable=False, index=True),
     Column("subject", String, nullable=False, index=True),
-    *_required(String, "kind", "repository", "label", "family", "place", "arm", "chosen"),
+    *_required(String, "kind", "repository", "label", "family", "place", "after", "arm", "chosen"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -179,6 +179,7 @@ cells = Table(
     "cells",
     metadata,
     *_keys("scope", "key", "strategy", "factor", "repository", "teacher"),
+    Column("period", Integer, primary_key=True, autoincrement=False),
     *_required(BigInteger, "weight", "value"),
 )
 

@@ -6,12 +6,15 @@ Everything is an integer in millionths, so no order of adding matters: a rebuild
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import Connection, case, delete, func, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Integer, case, cast, delete, func, select, text, tuple_
 
-from memory.model import Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
+from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
@@ -33,6 +36,28 @@ Sum = tuple[int, int]
 
 Witness = tuple[str, str]
 """Repository and teacher; the teacher is empty where tests decided."""
+
+Entry = tuple[str, str, int]
+"""A witness and the period of the decisions: one row of a cell."""
+
+HALF_LIFE = timedelta(days=180)
+"""Evidence this old weighs a half: people, code and the engine change. That of remembered cases is the same."""
+
+
+@cache
+def left_after(periods: int) -> int:
+    """What is left of evidence after so many periods, in millionths."""
+    return round(MILLION * math.exp2(-max(periods, 0) * (PERIOD / HALF_LIFE)))
+
+
+def faded(rows: Mapping[Entry, Sum], period: int | None) -> dict[Witness, Sum]:
+    """The rows of a cell by witness, as they count in a period; None: in full. Rounded down, so that they are whole numbers."""
+    sums: dict[Witness, Sum] = {}
+    for (repository, teacher, then), (weight, value) in rows.items():
+        left = MILLION if period is None else left_after(period - then)
+        known = sums.get((repository, teacher), (0, 0))
+        sums[repository, teacher] = (known[0] + weight * left // MILLION, known[1] + value * left // MILLION)
+    return sums
 
 
 class Pool(NamedTuple):
@@ -86,12 +111,13 @@ def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quoru
 Spot = tuple[str, str, str, str]
 """Scope, key, strategy, factor: one cell of the table."""
 
-Sums = dict[Spot, dict[Witness, Sum]]
-"""For each cell, what each witness adds to it."""
+Sums = dict[Spot, dict[Entry, Sum]]
+"""For each cell, what each witness adds to it in each period."""
 
 Found = Mapping[tuple[Level, str, Factor], Cell]
 
 _NAMES = ("scope", "key", "strategy", "factor")
+_ENTRY = ("repository", "teacher", "period")
 
 
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
@@ -99,8 +125,9 @@ def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
     for part in contributions:
         spot = (part.level.scope, part.level.key, part.strategy, str(part.factor))
         rows = sums.setdefault(spot, {})
-        weight, value = rows.get((part.repository, part.teacher), (0, 0))
-        rows[part.repository, part.teacher] = (weight + part.weight, value + part.value)
+        entry = (part.repository, part.teacher, part.period)
+        weight, value = rows.get(entry, (0, 0))
+        rows[entry] = (weight + part.weight, value + part.value)
 
 
 def add(connection: Connection, contributions: Iterable[Contribution]) -> None:
@@ -122,9 +149,8 @@ def lock(connection: Connection) -> None:
 
 def _rows(sums: Sums) -> Iterator[Row]:
     for spot in sorted(sums):
-        for (repository, teacher), (weight, value) in sorted(sums[spot].items()):
-            witness: Row = {"repository": repository, "teacher": teacher, "weight": weight, "value": value}
-            yield witness | dict(zip(_NAMES, spot, strict=True))
+        for entry, total in sorted(sums[spot].items()):
+            yield dict(zip((*_NAMES, *_ENTRY, "weight", "value"), (*spot, *entry, *total), strict=True))
 
 
 def replace(connection: Connection, sums: Sums) -> None:
@@ -133,23 +159,26 @@ def replace(connection: Connection, sums: Sums) -> None:
     insert_many(connection, cells, _rows(sums))
 
 
-def read(connection: Connection, levels: Sequence[Level], repository: str, quorum: int) -> Found:
-    """The cells at these levels that hold evidence for `repository`."""
-    found = {spot: reaching(rows, repository, spot[2], quorum) for spot, rows in _at(connection, levels)}
+def read(
+    connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int | None = None
+) -> Found:
+    """The cells at these levels that hold evidence for `repository`, as it counts in a period; None: in full."""
+    rows = _at(connection, levels)
+    found = {spot: reaching(faded(each, period), repository, spot[2], quorum) for spot, each in rows}
     return {spot: cell for spot, cell in found.items() if cell is not None}
 
 
 def _at(
     connection: Connection, levels: Sequence[Level]
-) -> Iterator[tuple[tuple[Level, str, Factor], dict[Witness, Sum]]]:
-    """Every cell at these levels with its rows by witness."""
+) -> Iterator[tuple[tuple[Level, str, Factor], dict[Entry, Sum]]]:
+    """Every cell at these levels with its rows."""
     wanted = tuple_(cells.c.scope, cells.c.key).in_([(level.scope, level.key) for level in levels])
     sums: Sums = {}
-    columns = (cells.c[name] for name in (*_NAMES, "repository", "teacher", "weight", "value"))
-    for scope, key, strategy, factor, repository, teacher, weight, value in connection.execute(
+    columns = (cells.c[name] for name in (*_NAMES, *_ENTRY, "weight", "value"))
+    for scope, key, strategy, factor, repository, teacher, period, weight, value in connection.execute(
         select(*columns).where(wanted)
     ):
-        sums.setdefault((scope, key, strategy, factor), {})[repository, teacher] = (weight, value)
+        sums.setdefault((scope, key, strategy, factor), {})[repository, teacher, period] = (weight, value)
     for (scope, key, strategy, factor), rows in sums.items():
         yield (Level(scope, key), strategy, Factor(factor)), rows
 
@@ -159,7 +188,7 @@ def totals(connection: Connection, levels: Sequence[Level]) -> Found:
     found = {}
     for spot, rows in _at(connection, levels):
         weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
-        if cell := _cell(weight, value, pool(rows).repositories):
+        if cell := _cell(weight, value, pool(faded(rows, None)).repositories):
             found[spot] = cell
     return found
 
@@ -176,35 +205,47 @@ def digest(connection: Connection) -> str:
 
 # ── Rebuilding
 
-_CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "chosen"))
-"""All that decides which cells an entry adds to."""
+_CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "after", "chosen"))
+"""All that decides which cells an entry adds to, beside the period."""
+
+
+def _period(connection: Connection) -> ColumnElement[int]:
+    """That of a decision, as `period_of` counts it."""
+    at, length = decisions.c.created_at, int(PERIOD.total_seconds())
+    if connection.dialect.name == "sqlite":  # its / of whole numbers is one
+        return cast(func.strftime("%s", at), Integer).op("/", return_type=Integer())(length)
+    return cast(func.floor(func.extract("epoch", at) / length), Integer)
+
 
 _AT_ONCE = 1000
 
 
-def outcome_totals(connection: Connection) -> Iterator[tuple[State, str, int, int]]:
-    """Outcomes that were not withdrawn, alike ones together: state, choice, how many, and their targets in millionths."""
+def outcome_totals(connection: Connection) -> Iterator[tuple[State, str, int, int, int]]:
+    """Outcomes that were not withdrawn, alike ones together: state, choice, period, how many, and their targets in millionths."""
     total = (func.count(), func.sum(outcomes.c.target_millionths))
     counts = ~select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
-    query = select(*_CHOICE, *total).join(outcomes).where(counts).group_by(*_CHOICE)
+    choice = (*_CHOICE, _period(connection).label("period"))
+    query = select(*choice, *total).join(outcomes).where(counts).group_by(*_CHOICE, text("period"))
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
-        for *state, chosen, count, target in rows:
-            yield _state(*state), chosen, count, int(target)
+        for *state, chosen, period, count, target in rows:
+            yield _state(*state), chosen, period, count, int(target)
 
 
-def signal_totals(connection: Connection) -> Iterator[tuple[State, str, int, SignalKind, int, int]]:
-    """Signals with weight, alike ones together: state, choice, account, kind, weight in millionths, and how many, less
-    those that were taken back."""
-    alike = (*_CHOICE, signals.c.actor, signals.c.kind, signals.c.weight_millionths)
+def signal_totals(connection: Connection) -> Iterator[tuple[State, str, int, int, SignalKind, int, int]]:
+    """Signals with weight, alike ones together: state, choice, period of the decision, account, kind, weight in millionths,
+    and how many, less those that were taken back."""
+    which = (signals.c.actor, signals.c.kind, signals.c.weight_millionths)
+    alike = (*_CHOICE, _period(connection).label("period"), *which)
     count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
-    query = select(*alike, count).join(signals).where(signals.c.weight_millionths > 0).group_by(*alike)
+    query = select(*alike, count).join(signals).where(signals.c.weight_millionths > 0)
+    query = query.group_by(*_CHOICE, text("period"), *which)
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
-        for *state, chosen, teacher, kind, weight, times in rows:
-            yield _state(*state), chosen, teacher, SignalKind(kind), weight, int(times)
+        for *state, chosen, period, teacher, kind, weight, times in rows:
+            yield _state(*state), chosen, period, teacher, SignalKind(kind), weight, int(times)
 
 
-OfOutcomes = Callable[[State, str, int, int], Iterable[Contribution]]
-OfSignals = Callable[[State, str, int, SignalKind, int, int], Iterable[Contribution]]
+OfOutcomes = Callable[[State, str, int, int, int], Iterable[Contribution]]
+OfSignals = Callable[[State, str, int, int, SignalKind, int, int], Iterable[Contribution]]
 
 
 def derived(connection: Connection, of_outcomes: OfOutcomes, of_signals: OfSignals) -> Sums:
@@ -217,5 +258,5 @@ def derived(connection: Connection, of_outcomes: OfOutcomes, of_signals: OfSigna
     return sums
 
 
-def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:
-    return State(kind=TaskKind(kind), repository=repository, label=label, family=family, place=place)
+def _state(kind: str, repository: str, label: str, family: str, place: str, after: str) -> State:
+    return State(kind=TaskKind(kind), repository=repository, label=label, family=family, place=place, after=after)

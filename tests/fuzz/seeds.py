@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.fuzz.targets import EVENTS, FILES, FORMATS
+from tests.fuzz.targets import COUNTS, EVENTS, FILES, FORMATS
 from tests.stories.injections import INJECTIONS
 
 CONFIGURATION = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -197,6 +197,7 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
         b"environment: {python: 3.12, extras: [a], requirements: [b.txt]}\nreviews: {opened: no}\nlimits: {comments: 0}\n",
     ),
     "learnings": (LESSONS.encode(), yaml.safe_dump(yaml.safe_load(LESSONS)).encode()),
+    "counts": (COUNTS.encode(), yaml.safe_dump(yaml.safe_load(COUNTS)).encode()),
     "diff": (DIFF.encode(), b"x b/\xc3\xa9.py\0a\nb\nc\0a\nB\nc", b"a.py\0\0new\n", b"a.py\0old\n\0"),
     "findings": (
         bytes([0]) + _json(SARIF),

@@ -25,6 +25,7 @@ from bot.web.events import KNOWN, Ignored
 from bot.web.events import parse as parse_event
 from bot.web.signature import is_genuine, sign
 from memory import sharing
+from memory.evaluation import pooling
 from memory.model import Finding, Severity
 from tests.stories.injections import acting
 from workers import jobs
@@ -138,6 +139,35 @@ def learnings(data: bytes) -> None:
         return
     again = sharing.parse(sharing.render(found))
     assert sorted(again.lessons, key=lambda each: each.pattern) == sorted(found.lessons, key=lambda each: each.pattern)
+
+
+COUNTS = """\
+version: 1
+product: 1.0.0
+installation: 9f86d081884c7d65
+counts:
+- family: lookup
+  learned: {tasks: 214, fixed: 120}
+  control: {tasks: 24, fixed: 11}
+- family: other
+  learned: {tasks: 50, fixed: 20}
+  control: {tasks: 5, fixed: 0}
+"""
+
+
+def counts(data: bytes) -> None:
+    """A file of counts is refused with a line, or is the same after it was written and read, and can be pooled."""
+    try:
+        found = pooling.parse(text_of(data))
+    except pooling.BadCounts as refused:
+        assert str(refused).startswith("line ")
+        assert "\n" not in str(refused)
+        return
+    assert pooling.parse(pooling.render(found)) == found
+    honest = pooling.parse(COUNTS)
+    together = pooling.pooled([], [], {"one": found, "two": honest, "three": honest})
+    assert together.low is not None and together.high is not None and together.difference is not None
+    assert together.low <= together.difference <= together.high
 
 
 def diff(data: bytes) -> None:
@@ -289,6 +319,7 @@ TARGETS: Mapping[str, Target] = {
         configuration,
         repository_file,
         learnings,
+        counts,
         diff,
         findings,
         test_report,

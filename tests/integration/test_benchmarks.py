@@ -20,8 +20,14 @@ ROOT = Path(__file__).parents[2]
 HISTORY = "a git repository"
 """Stands for one with three commits."""
 
+CLOSED = "a folder of clones"
+"""Stands for one with a history in which a change closed an issue."""
+
 CASES = "a folder of cases"
 """Stands for one with a single case."""
+
+KEPT = "a folder for what was read"
+"""Stands for an empty one."""
 
 SUMS = "from sums import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
 
@@ -33,12 +39,15 @@ TINY = {
     "screen": ("--runs", "1", "--candidates", "2"),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
+    "localise": ("--clones", CLOSED),
+    "posting": ("own", HISTORY, "--most", "3", "--kept", KEPT),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "modules": (),
     "startup": ("--runs", "2"),
     "slow_suite": ("--files", "4", "--budget", "30", "--ways", "1"),
     "agent": ("overhead", "--steps", "6"),
+    "estimates": ("--worlds", "1", "--tasks", "120", "--runs", "5"),
 }
 
 EXPECTED = {
@@ -47,6 +56,8 @@ EXPECTED = {
     "proof": r"proven without a question +1\n(.|\n)+unchallenged +\d\.\d\d",
     "web_limits": r"memory at its peak, MB +\d+\n(.|\n)+answered 202 +10 of 10",
     "screen": r"verdicts alike +2 of 2",
+    "localise": r"all 1 issues of 1 clones\n +hit@1 +BM25 \d.\d+, ours 1.000",
+    "posting": r"its own linter reports +none\n +all others +none",
     "history": r"changes a second +\d+\.\d",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
     "ledger": r"the same table, bit for bit +yes",
@@ -54,6 +65,7 @@ EXPECTED = {
     "modules": r"loaded on the host +\d+\n",
     "startup": r"apprentice --help, times python -c pass +\d+\.\d",
     "slow_suite": r"limit, s +\d.+\n(.|\n)+first candidate after \d+\.\d s",
+    "estimates": r"present: dr +1 of 1(.|\n)+only with a hostile file +0 of 5(.|\n)+2172 repairs +seen \d of 5",
     "agent": r"a step less its tool +\d+\.\d\d(.|\n)+a step beyond bare HTTP .+-?\d+\.\d\d",
 }
 
@@ -75,7 +87,13 @@ def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
         budget_seconds=10.0,
         solution={"sums.py": "def add(a, b):\n    return a + b\n"},
     )
-    made = {HISTORY: str(tmp_path / "shop"), CASES: str(tmp_path / "cases")}
+    (tmp_path / "clones" / "mill").mkdir(parents=True)
+    mill = Branch(tmp_path / "clones" / "mill")
+    mill.commit({f"mill/part{number}.py": f"def part{number}():\n    pass\n" for number in range(6)})
+    mill.commit({"mill/wheel.py": "def turn(water):\n    return water\n"}, "Add what the water turns")
+    mill.commit({"mill/wheel.py": "def turn(water):\n    return -water\n"}, "Let water turn backwards, fixes #4")
+    made = {CLOSED: str(tmp_path / "clones"), HISTORY: str(tmp_path / "shop"), CASES: str(tmp_path / "cases")}
+    made[KEPT] = str(tmp_path / "kept")
     arguments = [made.get(word, word) for word in TINY[name]]
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments],

@@ -130,6 +130,16 @@ def test_a_flaky_test_is_not_blamed_on_the_change(tmp_path: Path) -> None:
     assert (found.broken, found.flaky) == ((), ("tests/test_chance.py::test_chance",))
 
 
+def test_a_new_test_that_fails_by_chance_is_not_blamed_either(tmp_path: Path) -> None:
+    """It fails in the head's first two runs and in no further one; the base does not have it."""
+    seldom = (
+        "import os\n\n\ndef test_chance(request):\n"
+        "    assert len(request.session.items) == 1 and 'APPRENTICE_TRACE' not in os.environ\n"
+    )
+    found = compared(tmp_path, {"tests/test_chance.py": seldom})
+    assert (found.broken, found.flaky) == ((), ("tests/test_chance.py::test_chance",))
+
+
 def test_chance_is_told_by_further_runs_where_no_changed_line_runs(tmp_path: Path) -> None:
     """It fails in both of the head's first runs, of which one is of all tests and the other traced, and in no further one."""
     seldom = (

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from memory.model import Arm, State, TaskKind
+from memory.policy.learner import Learner
 from tests.databases import migrated_store
 from tests.integration.command_line import apprentice, apprentice_process
 from tests.made_up import REPOSITORY, made_up
@@ -104,3 +108,52 @@ def test_a_file_of_no_use_is_refused(home: Path, tmp_path: Path, text: str | Non
     assert said in ran.err
     assert str(file) in ran.err
     assert apprentice(home, "import").out == "nothing was imported\n"
+
+
+@pytest.fixture
+def with_both_arms(tmp_path: Path) -> Path:
+    """An Apprentice with 60 repairs, a third of them in the control arm."""
+    place, at = tmp_path / "home", datetime(2026, 1, 1, tzinfo=UTC)
+    state = State(kind=TaskKind.REPAIR, repository=REPOSITORY, label="KeyError", family="lookup")
+    with migrated_store(place / "apprentice.db") as store:
+        learner = Learner(store, random.Random(1), lambda: at, control_share=0.3)
+        for number in range(60):
+            arm = Arm.LEARNED if number % 3 else Arm.CONTROL
+            made = learner.decide(f"t{number}", state, ("a", "b"), arm=arm, prior={})
+            learner.conclude(made, {"suite_green": float(number % 2)})
+    return place
+
+
+def test_counts_of_both_arms_go_out_and_are_pooled(with_both_arms: Path, tmp_path: Path) -> None:
+    """`export uplift` writes counts of the repositories given, and `stats --pool` reads those of others beside the ledger."""
+    (tmp_path / "shared").mkdir()
+    ours = tmp_path / "shared" / "ours.yml"
+    ran = apprentice(with_both_arms, "export", "uplift", ours, "--repository", REPOSITORY, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.document() == {"path": str(ours), "tasks": 60, "families": 1}
+    text = ours.read_text(encoding="utf-8")
+    assert REPOSITORY not in text
+    assert "family: lookup" in text
+    for number in range(2):
+        own = re.search(r"installation: '?(\w{16})", text)
+        assert own
+        other = text.replace(own[1], f"{number:016x}").replace("fixed: 20", f"fixed: 2{number + 1}")
+        (tmp_path / "shared" / f"{number}.yml").write_text(other, encoding="utf-8")
+    ran = apprentice(with_both_arms, "stats", "--pool", tmp_path / "shared", "--json")
+    assert ran.code == 0, ran.err
+    found = ran.document()["pooled"]
+    assert (found["installations"], found["tasks"], found["own_file"]) == (3, 180, "ours.yml")
+    assert "pooled" not in apprentice(with_both_arms, "stats", "--json").document()
+    (tmp_path / "shared" / "0.yml").write_text("version: 1\n", encoding="utf-8")
+    ran = apprentice(with_both_arms, "stats", "--pool", tmp_path / "shared")
+    assert ran.code == 2
+    assert "0.yml: line 1" in ran.err
+    assert "missing required field" in ran.err
+
+
+def test_too_few_repairs_leave_nothing(home: Path, tmp_path: Path) -> None:
+    """Without five repairs in each arm there is no file, and one line says why."""
+    ran = apprentice(home, "export", "uplift", tmp_path / "out.yml", "--repository", REPOSITORY)
+    assert ran.code == 2
+    assert "too few repairs: at least 5 of each arm are needed" in ran.err
+    assert not (tmp_path / "out.yml").exists()

@@ -823,6 +823,7 @@ def test_the_help(home: Path, tmp_path: Path) -> None:
             ("Use it here", ""),
             ("", "fix"),
             ("", "review"),
+            ("", "where"),
             ("", "doctor"),
             ("Learn, and ask why", ""),
             ("", "learn"),

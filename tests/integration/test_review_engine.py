@@ -441,9 +441,13 @@ def test_the_projects_choice_of_rules_is_honoured_from_the_base(tmp_path: Path) 
     made = trees(
         tmp_path, {"shop/cart.py": POOR_CART, "pyproject.toml": PYPROJECT + head}, {"pyproject.toml": PYPROJECT + base}
     )
-    found = set(rules(review(made, may_run_tests=False).findings))
+    reviewed = review(made, may_run_tests=False)
+    found = set(rules(reviewed.findings))
     assert {"S307", "ANN001"} <= found
     assert "E711" not in found
+    own = {each.rule for each in reviewed.findings if each.own_linter}
+    assert {"F401", "ANN001"} <= own
+    assert own.isdisjoint({"S307", "B006"})
 
 
 def test_what_flake8_ignores_counts_beside_codes_that_ruff_does_not_know(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_help(town: Town) -> None:
 | `@apprentice fix` | reproduce the failing tests and open a draft pull request with a proven fix |
 | `@apprentice review` | review this pull request now, running its tests |
 | `@apprentice ask …`, `@apprentice explain` | answer a question about the code, or explain my comment (with a model) |
+| `@apprentice where` | name the files that this issue is likely about, and similar issues that were resolved |
 | `@apprentice why ID` | explain a decision: its evidence, probabilities and alternatives |
 | `@apprentice accept`, `@apprentice reject because …` | judge whether a finding or fix is useful |
 | `@apprentice share` | propose this repository's learnings as a file for other repositories |

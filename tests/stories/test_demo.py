@@ -35,11 +35,20 @@ def measured(output: str, what: str) -> int:
 
 @pytest.mark.extended
 def test_the_demo_runs_to_its_end() -> None:
-    """It ends by itself with exit code 0, and the second bug takes fewer candidates than the first."""
+    """It ends by itself with exit code 0; the second bug takes fewer candidates than the first, its fix gives the code from
+    before it, and the last table is the row that the fix's strategy was drawn from.
+    """
     done = demo(ROOT)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     first, second = (measured(done.stdout, f"{which} bug: candidates tried") for which in ("first", "second"))
     assert 0 < second < first
+    assert "Why the second fix was right" in done.stdout
+    assert "to the letter, what it was before finn's push" in done.stdout
+    last = done.stdout.partition("the Q-row that decided the second fix")[2]
+    row = re.findall(r"│ (›| ) (\S+) +│ ([\d.]+) +│", last)
+    assert sum(float(odds) for _, _, odds in row) == pytest.approx(1.0, abs=0.01)
+    *_, found_by = re.findall(r"candidates: \d+ by (\S+), which the pull request names", done.stdout)
+    assert [name for mark, name, _ in row if mark == "›"] == [found_by]
 
 
 @pytest.mark.extended

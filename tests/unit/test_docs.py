@@ -50,6 +50,8 @@ PAGES = (
     "docs/install.md",
     "docs/learning.md",
     "docs/ledger.md",
+    "docs/literature.md",
+    "docs/locating.md",
     "docs/measurements.md",
     "docs/model.md",
     "docs/model-server.md",

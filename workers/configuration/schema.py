@@ -163,6 +163,18 @@ class AutomaticReviews(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
 
 
+class IssueAnswers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """What happens with a new issue that has no failing test."""
+
+    locate: Annotated[
+        bool,
+        Meta(
+            title="true or false",
+            description="Answer a new issue in words with the likely files, where maintainers find such answers useful.",
+        ),
+    ] = False
+
+
 class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """Apprentice in this repository."""
 
@@ -189,6 +201,7 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = Severity.INFO
     limits: RepairAndReviewLimits = RepairAndReviewLimits()
     reviews: AutomaticReviews = AutomaticReviews()
+    issues: IssueAnswers = IssueAnswers()
     silent: Annotated[
         bool,
         Meta(

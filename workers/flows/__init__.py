@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workers import jobs
-from workers.flows import ask, feedback, maintenance, ready, repair, review
+from workers.flows import ask, feedback, locate, maintenance, ready, repair, review
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -17,6 +17,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.PollReactions: feedback.poll,
     jobs.AnswerCommand: ask.run,
     jobs.AnswerQuestion: ask.run,
+    jobs.LocateIssue: locate.run,
     jobs.ShareLearnings: ask.run,
     jobs.LearnHistory: maintenance.learn_history,
     jobs.RedeliverWebhooks: maintenance.redeliver,

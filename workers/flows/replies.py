@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory.model import Actor, Permission
 from workers.context import JobContext
 from workers.errors import ApprenticeError
-from workers.jobs import AnswerCommand, AnswerQuestion, Feedback, Fix, Job, ReviewPull, ShareLearnings
+from workers.jobs import AnswerCommand, AnswerQuestion, Feedback, Fix, Job, LocateIssue, ReviewPull, ShareLearnings
 from workers.messages import conversation, review
 from workers.messages.markdown import marker
 
@@ -31,7 +31,7 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
     )
 
 
-CommandedJob = Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion
+CommandedJob = Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion | LocateIssue
 
 
 REPLIES_TO_OUTSIDERS = 30
@@ -75,6 +75,8 @@ def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> No
             _comment(job.issue, "repair this", error, job.actor, context, context.connect(job.repository))
         case AnswerCommand() | AnswerQuestion():
             _comment(job.number, "answer", error, job.actor, context, context.connect(job.repository))
+        case LocateIssue() if job.commanded:
+            _comment(job.number, "look for it", error, job.actor, context, context.connect(job.repository))
         case ShareLearnings():
             _comment(job.number, "share what was learned", error, job.actor, context, context.connect(job.repository))
         case ReviewPull():

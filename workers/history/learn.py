@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -16,6 +16,7 @@ from workers.history.asked_rules import asked_rules
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
 from workers.ports import Sandbox
+from workers.review.detectors.detector import Detector
 from workers.review.detectors.linters import Bandit, Ruff
 from workers.work_tree import local_commits
 
@@ -54,12 +55,14 @@ def learn(
     sandbox: Sandbox,
     tip: str = "HEAD",
     most: int,
+    detectors: Sequence[Detector] = (),
     progress: Progress = lambda _done, _of: None,
 ) -> LearnedHistory:
     """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
 
     A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
-    two horizons earlier, and the first of them only warms up. Raises BadInput where `tip` names no commit.
+    two horizons earlier, and the first of them only warms up. `detectors` read instead of all of ruff and bandit. Raises
+    BadInput where `tip` names no commit.
     """
     (tip,) = local_commits(directory, (tip,))
     places = positions(directory, tip)
@@ -74,9 +77,9 @@ def learn(
     shas = list(places)
     fates, findings = OutcomeTracker(horizon=HORIZON), 0
     with Blobs(directory) as blobs:
-        detectors = (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
+        readers = detectors or (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
         past = changes(directory, tip, places, after=shas[first - 1] if first else "", paths=PATHS)
-        for group in read(past if known < last else (), blobs, detectors):
+        for group in read(past if known < last else (), blobs, readers):
             ended = [each for change in group for each in fates.follow(change) if each.position >= keep_from]
             here = group[-1].past
             if here.position <= known:

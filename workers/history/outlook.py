@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from statistics import fmean
@@ -22,7 +22,9 @@ from memory.policy.learner import Learner
 from memory.rewards import PATTERN
 from memory.sharing import Learnings
 from workers.history.asked_rules import AskedRules
+from workers.review.detectors.linters import Ruff
 from workers.review.detectors.rules import twin
+from workers.review.project_options import RuffOptions
 
 MOST_TRIED = 5
 """Rules that are tried as an example of what feedback changes."""
@@ -95,6 +97,7 @@ class Deciding:
     lessons: HistoryLessons | None
     learnings: Sequence[Learnings] = ()
     slots: int = 1
+    options: RuffOptions = field(default_factory=RuffOptions)
 
     def forecast(self, past: PastFinding) -> Forecast:
         """What a review in the learned arm does with a finding like this one."""
@@ -102,7 +105,7 @@ class Deciding:
         return replace(plain, with_fix=self._decided(past, proven=True).chances if fixable else None)
 
     def _decided(self, past: PastFinding, *, proven: bool) -> Forecast:
-        finding = _finding(past)
+        finding = self._finding(past)
         appraisal = review_policy.appraise(
             self.learner,
             self.repository,
@@ -118,9 +121,24 @@ class Deciding:
         prior = review_policy.prior_of(finding, suggestion_proven=proven)
         return Forecast(prior=prior, expected=appraisal.belief.mean, chances=chances)
 
+    def _finding(self, past: PastFinding) -> Finding:
+        return Finding(
+            fingerprint="",
+            path=past.path,
+            line=past.line,
+            end_line=past.line,
+            tool=past.tool,
+            rule=past.rule,
+            category=past.category,
+            severity=past.severity,
+            message="",
+            anchor="",
+            own_linter=past.tool == Ruff.name and self.options.checks(past.rule, past.path),
+        )
+
     def verdicts_to_change(self, past: PastFinding, *, accepted: bool, most: int = 20) -> int | None:
         """How many verdicts of users with write access change what usually happens to a finding that has none yet."""
-        finding, before = _finding(past), self._decided(past, proven=False)
+        finding, before = self._finding(past), self._decided(past, proven=False)
         state = review_policy.state_of(self.repository, finding)
         prior = review_policy.prior_of(finding, suggestion_proven=False)
         if self.lessons:
@@ -144,21 +162,6 @@ def _generator(seed: int) -> random.Random:
 
 def _in_history(past: PastFinding) -> str:
     return twin(past.rule) if past.tool == "bandit" else past.rule
-
-
-def _finding(past: PastFinding) -> Finding:
-    return Finding(
-        fingerprint="",
-        path=past.path,
-        line=past.line,
-        end_line=past.line,
-        tool=past.tool,
-        rule=past.rule,
-        category=past.category,
-        severity=past.severity,
-        message="",
-        anchor="",
-    )
 
 
 def rule_outlooks(

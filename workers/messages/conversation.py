@@ -26,6 +26,7 @@ def help_text(bot_name: str) -> str:
             f"| `@{bot_name} fix` | reproduce the failing tests and open a draft pull request with a proven fix |",
             f"| `@{bot_name} review` | review this pull request now, running its tests |",
             f"| `@{bot_name} ask …`, `@{bot_name} explain` | answer a question about the code, or explain my comment (with a model) |",
+            f"| `@{bot_name} where` | name the files that this issue is likely about, and similar issues that were resolved |",
             f"| `@{bot_name} why ID` | explain a decision: its evidence, probabilities and alternatives |",
             f"| `@{bot_name} accept`, `@{bot_name} reject because …` | judge whether a finding or fix is useful |",
             f"| `@{bot_name} share` | propose this repository's learnings as a file for other repositories |",
@@ -89,10 +90,15 @@ def could_not(doing: str, reason: str) -> str:
 TITLE = "Learnings for other repositories, to be reviewed"
 
 
+def web_root(github_url: str) -> str:
+    """The address of GitHub's pages, from the API's address."""
+    return github_url.replace("://api.github.com", "://github.com").rstrip("/").removesuffix("/api/v3")
+
+
 def link_to(github_url: str) -> Callable[[TaskKind, str, int], str]:
     """Returns a function that gives the web address of an issue or pull request, from the API's address."""
-    root = github_url.replace("://api.github.com", "://github.com").rstrip("/").removesuffix("/api/v3")
-    place = {TaskKind.REVIEW: "pull", TaskKind.REPAIR: "issues"}
+    root = web_root(github_url)
+    place = {TaskKind.REVIEW: "pull", TaskKind.REPAIR: "issues", TaskKind.ISSUE: "issues"}
     return lambda kind, repository, number: f"{root}/{repository}/{place[kind]}/{number}"
 
 

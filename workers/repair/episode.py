@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from memory.model import EMBEDDED, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
+from memory.model import EMBEDDED, Aftermath, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
 from memory.retrieval.experiences import neighbours
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
@@ -23,6 +23,7 @@ from workers.repair.result import (
     Repaired,
     RepairStatus,
     SearchEffort,
+    aftermath_of,
     attempt_of,
     choice_components,
     components,
@@ -143,6 +144,7 @@ class _Loop:
         self._case = case
         self._deps = deps
         self._previous = PreviousAttempts(case, deps)
+        self._after: Aftermath | None = None
         self.first: FirstPlausible | None = None
         self.test_runs = 0
         self.proof_seconds = 0.0
@@ -177,7 +179,7 @@ class _Loop:
     def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:
         decision = self._deps.learner.decide(
             self._case.task.id,
-            self._case.state(tried),
+            self._case.state(tried, self._after),
             tuple(options.priors),
             arm=self._case.arm,
             prior=options.priors,
@@ -197,6 +199,7 @@ class _Loop:
     def _try(self, engine: Engine, decision: Decision, before: list[Attempt]) -> Attempt:
         """One strategy's attempt, stored, concluded and remembered."""
         result = engine.attempt(decision)
+        self._after = aftermath_of(result)
         if self.first is None and result.first is not None:
             candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
             self.first = FirstPlausible(candidates=candidates, seconds=result.first.at - self._case.started)

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
-from memory.model import Attempt, AttemptOutcome, Decision, EditShape, Experience, Failure, NearMiss, Proof, Task
+from memory.model import (
+    Aftermath,
+    Attempt,
+    AttemptOutcome,
+    Decision,
+    EditShape,
+    Experience,
+    Failure,
+    NearMiss,
+    Proof,
+    Task,
+)
 from memory.policy.learner import usual
 from memory.rewards import repair_components
 from memory.skills import tried_as
@@ -180,6 +191,17 @@ def experience_of(task: Task, failure: Failure, decision: Decision, result: Atte
         usual=usual(decision),
         contested=result.proof is not None and result.proof.contested,
     )
+
+
+def aftermath_of(result: AttemptResult) -> Aftermath:
+    """What an attempt without a proof did to the failure."""
+    if result.outcome is AttemptOutcome.UNPROVEN:
+        return Aftermath.BROKE
+    if result.fixed:
+        return Aftermath.FEWER
+    if result.moved:
+        return Aftermath.MOVED
+    return Aftermath.TIMED_OUT if 2 * result.wasted > result.candidates else Aftermath.SAME
 
 
 # ── What an attempt is worth ───────────────────────────────────────────────────────────────────────────────────────

@@ -15,8 +15,8 @@ LEAST_SECONDS = 5.0
 """No run is begun with less time than this."""
 
 FURTHER_RUNS = 3
-"""So often tests of both sides run again that seem broken and run no changed line: with two runs a side, one that passes every
-other time would be blamed on one change in sixteen."""
+"""So often tests run again that seem broken and run no changed line but their own: with two runs a side, one that passes every
+other time would be blamed on one change in sixteen, and a new one, which has one side, on one in four."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,9 @@ class TestComparison:
         again = self._run(self.head, [test for test in suspects if test], trace=True) if suspects else None
         flaky = {result.id for result in again.report.passing()} if again else set()
         broken = [self._broken(failing[test], at_base[test], again) for test in suspects if test not in flaky]
-        flaky |= self._by_chance([test.id for test in broken if not test.path and not test.added and "::" in test.id])
+        flaky |= self._by_chance(
+            [test for test in broken if test.path in ("", _file(test.id)) and not test.is_file and test.id]
+        )
         return replace(
             compared,
             broken=tuple(test for test in broken if test.id not in flaky),
@@ -129,15 +131,18 @@ class TestComparison:
             return self
         return replace(self, head=self.head.with_own_options(), base=lambda: base)
 
-    def _by_chance(self, tests: Sequence[str]) -> set[str]:
-        """Which of these end otherwise in further runs of both sides. They run no changed line, so that chance is likelier."""
+    def _by_chance(self, tests: Sequence[BrokenTest]) -> set[str]:
+        """Which of these end otherwise in further runs of the sides that have them. Chance is likelier in tests that run no
+        changed line but their own."""
         found: set[str] = set()
         for _ in range(FURTHER_RUNS):
-            if not tests or not self._has_time():
+            left = [test for test in tests if test.id not in found]
+            if not left or not self._has_time():
                 break
-            found |= {each.id for each in self._run(self.head, tests).report.passing()}
-            found |= {each.id for each in self._run(self.base(), tests).report.failing()}
-            tests = [test for test in tests if test not in found]
+            found |= {each.id for each in self._run(self.head, [test.id for test in left]).report.passing()}
+            there = [test.id for test in left if not test.added]
+            if there:
+                found |= {each.id for each in self._run(self.base(), there).report.failing()}
         return found
 
     def _at_head(self, reaching: Sequence[str]) -> TestReport:

@@ -258,8 +258,6 @@ def hints(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, Hi
             SeenFinding(
                 rule=rule_of(finding),  # a history has ruff's name of what both tools report
                 path=finding.path,
-                tool=finding.tool,
-                severity=finding.severity,
                 fixable=finding.suggestion is not None,
                 standing=reviewed.standing.get((finding.path, finding.rule), 0),
                 burst=burst[finding.rule],

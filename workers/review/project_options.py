@@ -27,6 +27,10 @@ _BLANKS = re.compile(r"(?<=\S)[^\S\n]+(?=\S)")
 _MOST = 200
 """Codes and patterns beyond so many are not read."""
 
+RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
+FLAKE8_DEFAULTS = ("E", "F", "W")
+"""What the linters report where a repository selects nothing."""
+
 _MYPY_CODE = re.compile(r"[a-z][a-z-]{1,40}")
 MYPY_FLAGS = frozenset(
     {
@@ -43,10 +47,12 @@ _STRICT = ("disallow_untyped_defs", "disallow_incomplete_defs", "check_untyped_d
 class RuffOptions:
     """A repository's choices among ruff's rules, by code; security rules cannot be ignored.
 
-    `select` takes the place of Apprentice's selection; None where the repository makes none.
+    `select` takes the place of Apprentice's selection; None where the repository makes none. `checked` is what its own
+    linter looks for before what it ignores: its selection, or the linter's; nothing where it has no linter set up.
     """
 
     select: tuple[str, ...] | None = None
+    checked: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -62,10 +68,16 @@ class RuffOptions:
         return replace(
             self,
             select=None if self.select is None else others(self.select) or None,
+            checked=others(self.checked),
             ignore=others(self.ignore),
             extend_select=others(self.extend_select),
             per_file_ignores={path: others(codes) for path, codes in self.per_file_ignores.items()},
         )
+
+    def checks(self, rule: str, path: str) -> bool:
+        """Whether the repository's own linter reports a rule in a file."""
+        asked = any(code == "ALL" or is_of(rule, code) for code in self.checked)
+        return asked and not any(is_of(rule, code) for code in self.ignore) and not self.is_ignored(rule, path)
 
     def is_ignored(self, rule: str, path: str) -> bool:
         """Whether the repository ignores a rule in a file, by ruff's patterns: a star crosses folders."""
@@ -109,10 +121,12 @@ def ruff_options(base: Path) -> RuffOptions:
         if _PATTERN.fullmatch(pattern) and (codes := _harmless(wanted))
     }
     length, target = found.get("line-length"), found.get("target-version")
+    select, more = _codes(_strings(lint.get("select"))), _codes(_strings(lint.get("extend-select")))
     return RuffOptions(
-        select=_codes(_strings(lint.get("select"))) or None,
+        select=select or None,
+        checked=(*(select or RUFF_DEFAULTS), *more),
         ignore=_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
-        extend_select=_codes(_strings(lint.get("extend-select"))),
+        extend_select=more,
         per_file_ignores=ignores,
         line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
         target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
@@ -134,10 +148,12 @@ def _of_flake8(base: Path) -> RuffOptions:
         if _PATTERN.fullmatch(pattern.strip()) and (codes := _harmless(_listed(wanted)))
     }
     length = str(found.get("max-line-length") or "")
+    select, more = _codes(_listed(found.get("select"))), _codes(_listed(found.get("extend-select")))
     return RuffOptions(
-        select=_codes(_listed(found.get("select"))) or None,
+        select=select or None,
+        checked=(*(select or FLAKE8_DEFAULTS), *more) if found else (),
         ignore=_harmless([*_listed(found.get("ignore")), *_listed(found.get("extend-ignore"))]),
-        extend_select=_codes(_listed(found.get("extend-select"))),
+        extend_select=more,
         per_file_ignores=ignores,
         line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
     )

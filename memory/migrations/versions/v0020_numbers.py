@@ -10,8 +10,6 @@ from alembic import op
 from sqlalchemy import BigInteger, Column, Connection, inspect, text
 
 from memory.migrations.versions.v0010_first import forbid_changes
-from memory.rewards import contributions_of_feedback, contributions_of_outcomes
-from memory.store import totals
 from memory.store.tables import jobs
 
 revision = "0020"
@@ -27,7 +25,10 @@ _OWNED = "('reflections', 'trajectories', 'past_findings', 'past_walked', 'past_
 
 
 def upgrade() -> None:
-    """The first revision makes the tables as they are declared now: only an older database lacks anything."""
+    """The first revision makes the tables as they are declared now: only an older database lacks anything.
+
+    The next revision derives the Q-table anew, by the numbers.
+    """
     connection = op.get_bind()
     if NUMBERS[0] in {column["name"] for column in inspect(connection).get_columns(jobs.name)}:
         return
@@ -41,7 +42,6 @@ def upgrade() -> None:
     for name, key in _keys(connection).items():
         _rename(connection, name, key)
     forbid_changes("decisions")
-    totals.replace(connection, totals.derived(connection, contributions_of_outcomes, contributions_of_feedback))
 
 
 def _allow_changes(connection: Connection) -> None:

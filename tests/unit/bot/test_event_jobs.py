@@ -17,6 +17,7 @@ from workers.jobs import (
     Fix,
     Job,
     LearnHistory,
+    LocateIssue,
     RepositoryRef,
     ReviewPull,
     ShareLearnings,
@@ -83,8 +84,28 @@ def test_without_installation(route: Route) -> None:
 
 
 def test_new_issue(route: Route) -> None:
-    """A new issue is looked at, without having been asked to."""
-    assert route("issues") == (NEW_ISSUE,)
+    """A new issue is looked at, without having been asked to: for a failing test, and for where it may be."""
+    (fix, where) = route("issues")
+    assert fix == NEW_ISSUE
+    assert isinstance(where, LocateIssue)
+    assert (where.number, where.body, where.commanded) == (12, NEW_ISSUE.body, False)
+    assert where.title
+
+
+def test_where(route: Route) -> None:
+    """`where` takes the issue's title and text, and the words after it; a pull request has no place for it."""
+    (job,) = route("issue_comment", said("@apprentice where in the rounding"))
+    assert isinstance(job, LocateIssue)
+    assert (job.commanded, job.comment_id, job.text, job.body) == (True, 8001, "in the rounding", NEW_ISSUE.body)
+    (answer,) = route("issue_comment", said("@apprentice where") | ON_PULL)
+    assert isinstance(answer, AnswerCommand)
+    assert answer.problem == "`where` works in an issue"
+
+
+def test_new_issue_that_asks_where(route: Route) -> None:
+    """An issue that asks in its own text is looked into once."""
+    jobs = route("issues", {"issue": {"body": "It rounds.\n\n@apprentice where"}})
+    assert [job.commanded for job in jobs if isinstance(job, LocateIssue)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +131,7 @@ def test_label_from_birth(route: Route) -> None:
 
 def test_empty_issue(route: Route) -> None:
     """GitHub sends null for an empty body."""
-    assert route("issues", {"issue": {"body": None}}) == (changed(NEW_ISSUE, body=""),)
+    assert route("issues", {"issue": {"body": None}})[0] == changed(NEW_ISSUE, body="")
 
 
 # ── Comments on issues and pull requests ───────────────────────────────────────────────────────────────────────────

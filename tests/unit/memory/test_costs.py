@@ -74,7 +74,7 @@ def per_accepted(repaired: Sequence[LoggedDecision], reviewed: Sequence[LoggedDe
 def test_without_calls_there_are_no_costs(store: Store) -> None:
     """Nobody who has no model reads of its price, in words or as JSON."""
     assert costs([], [], [], []) is None
-    assert "costs" not in stats(store).to_json()
+    assert "costs" not in stats(store, 0.1).to_json()
 
 
 def test_costs_are_set_against_what_was_accepted() -> None:
@@ -114,7 +114,7 @@ def test_statistics_tell_costs_where_a_model_was_asked(store: Store) -> None:
     store.calls.reserve(wanted, [])
     store.calls.reserve(replace(wanted, id="c2"), [])
     store.calls.settle("c1", prompt=4, cached=1, completion=2, micros=1)
-    found = stats(store).costs
+    found = stats(store, 0.1).costs
     assert found is not None
     assert [(each.tier, each.calls, each.open, each.prompt) for each in found.calls] == [("weak", 2, 1, 4)]
-    assert "costs" in stats(store).to_json()
+    assert "costs" in stats(store, 0.1).to_json()

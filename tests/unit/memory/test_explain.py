@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, TableRow, environments, explain
+from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, TableRow, ValueUpdate, environments, explain
 from memory.forget import forget, learned_from
 from memory.model import (
     Action,
@@ -32,6 +32,7 @@ from memory.model import (
 )
 from memory.policy import review_policy
 from memory.policy.learner import Learner
+from memory.policy.q_table import values
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.rewards import SIGNALS_ON_ONE_LABEL
@@ -119,6 +120,24 @@ def test_what_was_expected_is_held_against_what_came(store: Store, learner: Lear
     assert {row.scope: row.witnesses for row in why.table}["label"] == 3
     assert "It did better than expected by" in why.text()
     assert "from 3 repositories" in why.text()
+
+
+def test_the_update_is_what_the_result_changed(store: Store, learner: Learner) -> None:
+    """The old value is the one from before the result, and the step leads from it to the new one; a withdrawn result has none."""
+    for _ in range(5):
+        learner.conclude(repair(learner), {"suite_green": 1.0, "tests_fixed": 1.0})
+    decision = repair(learner)
+    before = values(STATE, ("swap", "guard"), learner.cells(STATE), {})[decision.chosen]
+    learner.conclude(decision, {"failure_moved": 1.0})
+    after = values(STATE, ("swap", "guard"), learner.cells(STATE), {})[decision.chosen]
+    update = explained(store, learner, decision.id).update
+    assert update is not None
+    assert (update.old, update.new) == (pytest.approx(before.q), pytest.approx(after.q))
+    assert update.new < update.old
+    stepped = before.proof.mean + update.step * (update.reward - before.proof.mean)
+    assert stepped == pytest.approx(after.proof.mean)
+    assert update.best_next == ({"swap", "guard"} - {decision.chosen}).pop()
+    assert explained(store, learner, repair(learner).id).update is None
 
 
 def test_a_limit_is_told(store: Store, learner: Learner) -> None:
@@ -232,6 +251,7 @@ def _explanation() -> Explanation:
         advantage=0.25,
         signals=(_feedback(retracted=False), _feedback(retracted=True)),
         neighbours=(replace(experience("x", "o/r"), outcome=AttemptOutcome.NOTHING_PLAUSIBLE),),
+        update=ValueUpdate(old=0.3, reward=0.75, step=0.1, new=0.35, best_next="wrap", following=0.12),
     )
 
 
@@ -270,6 +290,7 @@ Evidence in the table now, most specific level first:
   global: wrap, proof 0.10 over 3.0
   remembered: KeyError, guard: nothing plausible
 Test results: suite_green 1.00; target 0.75.
+Update: guard was worth 0.30 and is worth 0.35 now: reward 0.75, step 0.10; a failure leads to wrap, worth 0.12.
 ada (write): fix merged, weight 1.0.
 ada (write): fix merged, weight 1.0, retracted.
 It did better than expected by 0.25.\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory import rewards
-from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
+from memory.model import Actor, Aftermath, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
 from memory.policy.learner import Learner, draw_again
 from memory.rewards import SIGNALS_ON_ONE_LABEL
 from memory.store import Store
@@ -87,6 +87,33 @@ def test_a_quorum_of_repositories_teaches_another(learner: Learner) -> None:
     assert learner.cells(elsewhere) == {}
     practise(learner, replace(STATE, repository="second/repo"))
     assert odds(decide(learner, elsewhere))["guard"] > 0.6
+
+
+def test_evidence_fades(store: Store) -> None:
+    """What a repair taught counts a half after 180 days, for the period that it was made in, however late its verdict comes."""
+    later = Learner(store, random.Random(1), lambda: NOW + timedelta(days=180), control_share=0.0)
+    early = Learner(store, random.Random(1), now, control_share=0.0)
+    decision = decide(early)
+    early.conclude(decision, {"suite_green": 1.0})
+    accept(later, decision, "comment:1")
+    for learner, left in ((early, 1.0), (later, 0.5)):
+        found = {factor: cell for (level, _, factor), cell in learner.cells(STATE).items() if level == STATE.here}
+        assert {factor: cell.weight for factor, cell in found.items()} == {
+            Factor.PROOF: pytest.approx(left),
+            Factor.ACCEPTANCE: pytest.approx(left),
+        }
+        assert found[Factor.PROOF].mean == pytest.approx(0.45)
+
+
+def test_what_the_last_attempt_did_has_a_row(learner: Learner) -> None:
+    """A choice after an attempt teaches the row of what that attempt did, which other error types read."""
+    moved = replace(STATE, after=Aftermath.MOVED, tried=("swap",))
+    decision = decide(learner, moved)
+    learner.conclude(decision, {"suite_green": 1.0})
+    elsewhere = replace(moved, label="TypeError", family="type")
+    assert moved.aftermath is not None
+    assert learner.cells(elsewhere)[moved.aftermath, decision.chosen, Factor.PROOF].mean == pytest.approx(0.45)
+    assert moved.aftermath not in {level for level, _, _ in learner.cells(STATE)}
 
 
 def test_a_decision_can_be_drawn_again(learner: Learner) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from operator import mul
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.model import Arm, Cell, Factor, Level, State, TaskKind
+from memory.model import Aftermath, Arm, Cell, Factor, Level, State, TaskKind
 from memory.policy import q_table
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
@@ -122,6 +123,20 @@ def test_a_neighbour_that_went_as_expected_says_nothing_new() -> None:
     assert q_table.recalled(belief, as_expected, 4.0).mean == pytest.approx(0.2)
     surprising = [q_table.Neighbour(strategy="swap", success=True, similarity=0.5, expected=0.1)]
     assert q_table.recalled(belief, surprising, 4.0).mean == pytest.approx(0.2 + 0.5 * 0.9 / 4.5)
+
+
+def test_what_the_last_attempt_did_moves_beliefs() -> None:
+    """A strategy that is proven more often after such an attempt than elsewhere is believed in more after one, and no other is."""
+    scopes = tuple(level.scope for level in STATE.levels())
+    known = cells("swap", 40.0, 0.3, scopes) | cells("guard", 40.0, 0.3, scopes)
+    moved = replace(STATE, after=Aftermath.MOVED)
+    assert moved.aftermath is not None
+    known |= {(moved.aftermath, "swap", Factor.PROOF): Cell(weight=200.0, mean=0.6)}
+    first, then = (q_table.values(state, NAMES, known, {}) for state in (STATE, moved))
+    assert then["swap"].proof.mean > 0.5 > 0.35 > first["swap"].proof.mean
+    assert then["guard"] == first["guard"]
+    unseen = q_table.values(moved, NAMES, known, {}, parameters=q_table.FORMER)
+    assert unseen["swap"].proof == first["swap"].proof
 
 
 def test_better_evidence_gets_the_larger_share() -> None:

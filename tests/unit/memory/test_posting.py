@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from inline_snapshot import snapshot
 
 from memory.model import Action, Actor, Arm, Decision, Finding, Permission, Severity, SignalKind
 from memory.policy import q_table, review_policy
@@ -176,3 +177,20 @@ def test_recorded_probability_is_the_share_of_the_band() -> None:
                 chances = review_policy.action_chances(belief, severity, actions, rng)
                 assert sum(chances.values()) == pytest.approx(1.0)
                 assert min(chances.values()) > 0.0
+
+
+def test_what_the_own_linter_reports_starts_in_the_summary(learner: Learner) -> None:
+    """It is not posted on the first day, with a tested fix or without, but for security; maintainers' verdicts change that."""
+    own = replace(finding(Severity.MAJOR, rule="F401"), own_linter=True)
+    for proven in (False, True):
+        assert chance(post(learner, own, proven=proven), *LOUD) < 0.1
+    said = review_policy.decide_posting(
+        learner, "t2", "o/r", own, arm=Arm.LEARNED, suggestion_proven=False, slots_left=9
+    )
+    assert said.why == snapshot(
+        "no verdict on F401 here yet; acceptance 0.05 ± 0.13, and the repository's own linter reports it"
+    )
+    assert chance(post(learner, replace(own, category="security")), *LOUD) > 0.7
+    assert chance(post(learner, replace(own, severity=Severity.CRITICAL)), *LOUD) > 0.7
+    say(learner, own, SignalKind.SUGGESTION_APPLIED, 8)
+    assert chance(post(learner, own, proven=True), *LOUD) > 0.7

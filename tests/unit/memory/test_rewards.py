@@ -167,7 +167,7 @@ def test_signals_together_add_what_each_adds(said: list[tuple[SignalKind, int, i
         for part in rewards.contributions_of_signal(decision(), signal(kind, weight / 10**6, "s0" * (count < 0)))[:1]:
             total = [total[0] + part.weight, total[1] + part.value]
     for (kind, weight), count in counts.items():
-        for part in rewards.contributions_of_feedback(decision().state, "swap", 1, kind, weight, count)[:1]:
+        for part in rewards.contributions_of_feedback(decision().state, "swap", 0, 1, kind, weight, count)[:1]:
             together = [together[0] + part.weight, together[1] + part.value]
     assert together == total
 

@@ -45,7 +45,7 @@ def repair(store: Store, learner: Learner, number: int, arm: Arm, tries: list[tu
 
 def test_nothing_measured_is_said_so(store: Store) -> None:
     """An empty ledger gives no rate, no difference and no claim."""
-    counted = stats(store)
+    counted = stats(store, 0.1)
     assert [arm.rate for arm in counted.arms] == [None, None]
     assert counted.fix_rate.difference is None
     assert "not known yet" in counted.fix_rate.verdict
@@ -64,10 +64,10 @@ def test_repairs_are_counted_by_arm(store: Store, learner: Learner) -> None:
     repair(store, learner, 2, Arm.LEARNED, [(proven, 20)])
     repair(store, learner, 3, Arm.LEARNED, [(nothing, 99)])
     repair(store, learner, 4, Arm.CONTROL, [(proven, 80)])
-    learned, control = stats(store).arms
+    learned, control = stats(store, 0.1).arms
     assert (learned.arm, learned.tasks, learned.fixed, learned.mean_candidates) == ("learned", 3, 2, 30)
     assert (control.arm, control.tasks, control.fixed, control.mean_candidates) == ("control", 1, 1, 80)
-    json.dumps(stats(store).to_json())
+    json.dumps(stats(store, 0.1).to_json())
 
 
 def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> None:
@@ -83,7 +83,7 @@ def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> Non
         ).decision
         learner.record_signal(decision.id, kind, Actor(id=1, login="ada"), Permission.WRITE, f"comment:{i}")
     learner.retract(decision.id, SignalKind.REACTION_DOWN, "comment:3")
-    counted = stats(store)
+    counted = stats(store, 0.1)
     (pattern,) = counted.patterns
     assert (pattern.rule, pattern.decisions, pattern.verdicts) == ("B006", 4, 3.0)
     assert pattern.acceptance == pytest.approx(1 / 3)
@@ -134,4 +134,4 @@ def test_what_was_missed_is_counted(store: Store, learner: Learner) -> None:
                 )
             ]
         )  # fmt: skip
-    assert stats(store).missed == MissedEarlier(findings=2, unread=1, of=3)
+    assert stats(store, 0.1).missed == MissedEarlier(findings=2, unread=1, of=3)

@@ -87,3 +87,17 @@ def test_what_a_crash_leaves_is_swept(tmp_path: Path) -> None:
         for each in holding:
             each.kill()
             each.communicate()
+
+
+def test_what_multiprocessing_made_there_goes_with_the_process(tmp_path: Path) -> None:
+    """The process ends without a word, nothing of its temporary files is left, and the next one removes the directory."""
+    made = (
+        "import sys, tempfile; from multiprocessing.util import get_temp_dir; from pathlib import Path\n"
+        "from workers.home import scratch\n"
+        "with scratch(Path(sys.argv[1])):\n    get_temp_dir()\n    tempfile.mkdtemp()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", made, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("", "")
+    assert [[*left.iterdir()] for left in directories(tmp_path)] == [[]]
+    with scratch(tmp_path) as own:
+        assert directories(tmp_path) == {own}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from memory.model import (
+    Aftermath,
     Arm,
     Attempt,
     AttemptOutcome,
@@ -77,14 +78,15 @@ class Case:
     recalled: tuple[Recollection, ...]
     started: float
 
-    def state(self, tried: tuple[str, ...] = ()) -> State:
-        """The state in which the next choice is made."""
+    def state(self, tried: tuple[str, ...] = (), after: Aftermath | None = None) -> State:
+        """The state in which the next choice is made, after an attempt that did this to the failure."""
         return State(
             kind=TaskKind.REPAIR,
             repository=self.task.repository,
             label=self.failure.error_type,
             family=self.failure.family,
             tried=tried,
+            after=after or "",
         )
 
 

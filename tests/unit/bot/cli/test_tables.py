@@ -13,6 +13,7 @@ from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
 from memory.evaluation.control_arm import ArmDifference, Uplift
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
+from memory.evaluation.pooling import PooledUplift
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.intervals import Band
 from memory.model import EditShape
@@ -65,8 +66,9 @@ def test_stats() -> None:
     """Both arms, what may be said of the difference, what was kept quiet, and the patterns."""
     unknown = ArmDifference(difference=None, low=None, high=None, verdict="not known yet")
     uplift = Uplift(
-        measure="fixed", learned=2, control=0, difference=None, low=None, high=None, verdict="not known yet"
-    )
+        measure="fixed", learned=2, control=0, difference=None, low=None, high=None, verdict="not known yet",
+        further=200, outlook="about 200 more repairs until there is a figure",
+    )  # fmt: skip
     found = Stats(
         arms=(
             ArmStats(
@@ -93,6 +95,16 @@ def test_stats() -> None:
         fix_rate=unknown,
         candidates=unknown,
         uplift=(uplift,),
+        pooled=PooledUplift(
+            difference=0.04,
+            low=-0.01,
+            high=0.09,
+            verdict="+0.04 (…): no difference shown",
+            installations=7,
+            tasks=2310,
+            spread=0.02,
+            own_file="ours.yml",
+        ),
         addressed=(
             AddressedShare(
                 action="inline_suggestion",
@@ -156,6 +168,8 @@ Repairs by arm, policy v1
   fix rate: not known yet
   candidates to the first fix: not known yet
   fixed, valid at every look: not known yet
+  fixed, still to go: about 200 more repairs until there is a figure
+  fixed, pooled over 7 installations, 2,310 repairs: +0.04 (…): no difference shown; between installations ± 0.02; ours.yml is of this one, whose ledger is counted instead
 
 Outcomes of findings
   action                  findings  grave  addressed  silenced or left  removed otherwise  share addressed

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from inline_snapshot import snapshot
 
-from memory.evaluation.control_arm import TaskResult, accepted, results, uplift
+from memory.evaluation.control_arm import TaskResult, accepted, needed, results, uplift
 from memory.model import Arm, SignalKind
 from tests.unit.memory.ledgers import START, logged, said
 
@@ -14,7 +15,10 @@ EVEN = {"a": 0.5, "b": 0.5}
 
 
 def result(number: int, arm: Arm, *, proven: bool, acceptance: float | None = None) -> TaskResult:
-    return TaskResult(task=f"t{number:04}", arm=arm, version="v", started=START, proven=proven, acceptance=acceptance)
+    return TaskResult(
+        task=f"t{number:04}", arm=arm, family="lookup", version="v", started=START, proven=proven,
+        acceptance=acceptance,
+    )  # fmt: skip
 
 
 def world(tasks: int, *, learned: float, control: float, seed: int = 1) -> list[TaskResult]:
@@ -56,15 +60,41 @@ def test_few_verdicts_widen_the_spread() -> None:
 
 def test_a_difference_is_found_and_a_null_result_said() -> None:
     """Learning that fixes far more is better in both measures; equal arms show no difference."""
-    better = uplift(world(1500, learned=0.8, control=0.3))
-    equal = uplift(world(1500, learned=0.4, control=0.4))
+    better = uplift(world(1500, learned=0.8, control=0.3), 0.2)
+    equal = uplift(world(1500, learned=0.4, control=0.4), 0.2)
     assert ["learning is better" in each.verdict for each in better] == [True, True]
     assert ["no difference shown" in each.verdict for each in equal] == [True, True]
-    assert "learning is worse" in uplift(world(1500, learned=0.2, control=0.7))[0].verdict
+    assert "learning is worse" in uplift(world(1500, learned=0.2, control=0.7), 0.2)[0].verdict
 
 
 def test_two_handfuls_are_too_few() -> None:
     """Fewer than twenty control tasks say nothing."""
-    (fixed, _) = uplift(world(50, learned=0.8, control=0.3))
+    (fixed, _) = uplift(world(50, learned=0.8, control=0.3), 0.2)
     assert fixed.difference is None
     assert "not known yet" in fixed.verdict
+
+
+def test_it_says_how_many_more_repairs_it_takes() -> None:
+    """Before there is a figure, with one that is not seen yet, with one that is, and where it is not worth waiting for."""
+    worlds = (
+        world(50, learned=0.8, control=0.3),
+        world(300, learned=0.6, control=0.5),
+        world(1500, learned=0.8, control=0.3),
+        world(1500, learned=0.4, control=0.4),
+    )
+    assert [uplift(each, 0.2)[0].outlook for each in worlds] == snapshot(
+        [
+            "about 60 more repairs until there is a figure",
+            "about 1,100 more repairs to see a difference as large as +0.10",
+            "none more: 1,500 repairs suffice to see a difference as large as +0.45",
+            "more than it is worth: about 11,000 more repairs to see a difference as small as -0.030; about 3,000 more to see one of 0.05",
+        ]
+    )
+    assert uplift(worlds[0], 0.0)[0].outlook == snapshot(
+        "no number of repairs: one arm gets none (APPRENTICE_CONTROL_SHARE)"
+    )
+
+
+def test_the_published_number_needed_is_reproduced() -> None:
+    """65 % against 85 % takes 70 of each arm at 80 % power (Chow, Shao and Wang 2003, section 4.2)."""
+    assert needed((2 * (0.65 * 0.35 + 0.85 * 0.15)) ** 0.5, 0.2) == 2 * 70

@@ -101,12 +101,14 @@ def test_nothing_logged_is_refused() -> None:
 
 
 def test_clipping_is_told() -> None:
-    """Weights above the limit count as the limit, and their share is told."""
+    """Weights above the limit count as the limit, and their share is told; IPS, which that biases, is withheld."""
     steps = [step(0, 0.001, proven=True), *coins(99)]
     found = estimate(steps, always((0.5, 0.5), steps), least=0.0)
     assert found.clipped == pytest.approx(0.01)
-    assert found.ips is not None
-    assert found.ips.value <= (CLIP + 99) / 100
+    assert found.ips is None
+    assert found.snips is not None and found.dr is not None
+    weights = CLIP + 99  # those of the coins are 1
+    assert found.effective == pytest.approx(weights**2 / (CLIP**2 + 99))
 
 
 def test_silence_is_censored() -> None:

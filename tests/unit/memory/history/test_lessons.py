@@ -65,7 +65,7 @@ def test_one_change_is_not_what_is_usual() -> None:
     found = lessons([*HABITS, *crowd], lambda _: True)
     assert found is not None
     habits = fmean(found.odds(Sight(rule)) for rule in ("F401", "B904", "S110"))
-    assert found.usual == pytest.approx(habits, abs=1.0)
+    assert found.usual_odds == pytest.approx(habits, abs=1.0)
 
 
 def test_what_stands_all_over_a_file_is_tolerated() -> None:

@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from memory.model import (
@@ -71,6 +71,15 @@ def past_finding(now: datetime) -> PastFinding:
     )
 
 
+def without_periods(connection: Connection) -> None:
+    """The ledger and the Q-table as they were before evidence faded."""
+    sums = "scope, key, strategy, factor, repository, teacher, sum(weight) AS weight, sum(value) AS value"
+    connection.execute(text("ALTER TABLE decisions DROP COLUMN after"))
+    connection.execute(text(f"CREATE TABLE older AS SELECT {sums} FROM cells GROUP BY 1, 2, 3, 4, 5, 6"))
+    connection.execute(text("DROP TABLE cells"))
+    connection.execute(text("ALTER TABLE older RENAME TO cells"))
+
+
 def make_older(store: Store) -> None:
     """The database as the first revision left it."""
     with store.database.writing() as connection:
@@ -78,6 +87,7 @@ def make_older(store: Store) -> None:
             connection.execute(text(f"DROP INDEX {index}"))
         for column in ("repository_id", "number", "actor_id"):
             connection.execute(text(f"ALTER TABLE jobs DROP COLUMN {column}"))
+        without_periods(connection)
         connection.execute(text("UPDATE alembic_version SET version_num = '0010'"))
 
 
@@ -111,6 +121,19 @@ def test_an_older_memory_goes_by_numbers(store: Store, database_url: str, now: d
         assert newer.inbox.job("j") is not None
         with pytest.raises(DBAPIError, match="append-only"), newer.database.engine.begin() as connection:
             connection.execute(text("UPDATE decisions SET repository = 'x'"))
+
+
+def test_an_older_table_learns_when_its_evidence_came(store: Store, database_url: str, now: datetime) -> None:
+    """From the revision before, the table is derived anew with its periods: the same one, bit for bit."""
+    for age in (0, 100, 400):
+        teach(store, "77", now - timedelta(days=age))
+    before = store.ledger.cells_digest()
+    with store.database.writing() as connection:
+        without_periods(connection)
+        connection.execute(text("UPDATE alembic_version SET version_num = '0020'"))
+    with open_store(database_url) as newer:
+        assert newer.ledger.cells_digest() == before
+        assert all(each.state.after == "" for each in newer.ledger.decisions_of_task("t"))
 
 
 def test_a_name_that_was_taken_again(store: Store) -> None:

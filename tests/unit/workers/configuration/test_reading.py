@@ -51,6 +51,7 @@ def mistakes(text: str) -> list[str]:
         ("reviews: {forks: false}", "reviews.forks", False),
         ("reviews: {skip-labels: [no review]}", "reviews.skip_labels", ("no review",)),
         ("reviews: {skip-authors: ['dependabot[bot]']}", "reviews.skip_authors", ("dependabot[bot]",)),
+        ("issues: {locate: true}", "issues.locate", True),
         ("silent: true", "silent", True),
     ],
 )

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from workers.review.project_options import RuffOptions, is_typed, mypy_options, ruff_options
+from workers.review.project_options import RUFF_DEFAULTS, RuffOptions, is_typed, mypy_options, ruff_options
 
 RUFF = """\
 line-length = 100
@@ -23,6 +24,7 @@ extend-select = ["D100", "bad;code"]
 "a:b,c" = ["F401"]
 """
 READ = RuffOptions(
+    checked=(*RUFF_DEFAULTS, "D100"),
     ignore=("E711",),
     extend_select=("D100",),
     per_file_ignores={"tests/*": ("F401",)},
@@ -51,7 +53,7 @@ def test_safe_options_of_ruff_are_read_as_data(tmp_path: Path, name: str, text: 
 def test_odd_options_of_ruff_say_nothing(tmp_path: Path, text: str) -> None:
     """What is not understood is not honoured, and hinders nobody."""
     (tmp_path / "ruff.toml").write_text(text)
-    assert ruff_options(tmp_path) == RuffOptions()
+    assert replace(ruff_options(tmp_path), checked=()) == RuffOptions()
 
 
 def test_a_repository_selects_its_own_rules(tmp_path: Path) -> None:
@@ -66,11 +68,36 @@ def test_what_flake8_is_told_is_read(tmp_path: Path, name: str) -> None:
     section = "[flake8]\nextend-ignore =\n    E711,  # is meant\n    S602\nper-file-ignores =\n    tests/*: F401 F811\n    /etc/*: F401\n"
     (tmp_path / name).write_text(section + "select = E,W\nmax-line-length = 90\n")
     read = RuffOptions(
-        select=("E", "W"), ignore=("E711",), per_file_ignores={"tests/*": ("F401", "F811")}, line_length=90
+        select=("E", "W"),
+        checked=("E", "W"),
+        ignore=("E711",),
+        per_file_ignores={"tests/*": ("F401", "F811")},
+        line_length=90,
     )
     assert ruff_options(tmp_path) == read
     (tmp_path / "ruff.toml").write_text("line-length = 90\n")
-    assert ruff_options(tmp_path) == RuffOptions(line_length=90)
+    assert ruff_options(tmp_path) == RuffOptions(checked=RUFF_DEFAULTS, line_length=90)
+
+
+def test_the_own_linter_checks_what_it_selects_and_does_not_ignore(tmp_path: Path) -> None:
+    """Its selection, or the linter's own; nothing where no linter is set up."""
+    assert not ruff_options(tmp_path).checks("F401", "a.py")
+    (tmp_path / "tox.ini").write_text("[flake8]\nignore = E711\n")
+    found = ruff_options(tmp_path)
+    assert (found.checks("F401", "a.py"), found.checks("E711", "a.py"), found.checks("B006", "a.py")) == (
+        True,
+        False,
+        False,
+    )
+    (tmp_path / "ruff.toml").write_text('[lint]\nselect = ["B"]\n[lint.per-file-ignores]\n"tests/*" = ["B006"]\n')
+    found = ruff_options(tmp_path)
+    assert (found.checks("B006", "a.py"), found.checks("B006", "tests/a.py"), found.checks("F401", "a.py")) == (
+        True,
+        False,
+        False,
+    )
+    (tmp_path / "ruff.toml").write_text('[lint]\nselect = ["ALL"]\n')
+    assert ruff_options(tmp_path).checks("RUF100", "a.py")
 
 
 def test_a_code_can_be_left_out() -> None:
