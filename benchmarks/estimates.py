@@ -56,7 +56,7 @@ class Coverage:
         """As a line."""
         n = len(self.errors)
         if not n:
-            return "refused"
+            return "no figure"
         return f"{_share(self.held, n)}, bias {mean(self.errors):+.3f}, width {mean(self.widths):.3f}"
 
 

@@ -44,6 +44,7 @@ def test_the_demo_runs_to_its_end() -> None:
     assert 0 < second < first
     assert "Why the second fix was right" in done.stdout
     assert "to the letter, what it was before finn's push" in done.stdout
+    assert measured(done.stdout, "second bug, empty memory: candidates tried") > 0
     last = done.stdout.partition("the Q-row that decided the second fix")[2]
     row = re.findall(r"│ (›| ) (\S+) +│ ([\d.]+) +│", last)
     assert sum(float(odds) for _, _, odds in row) == pytest.approx(1.0, abs=0.01)
