@@ -72,14 +72,14 @@ def scratch(home: Path) -> Iterator[Path]:
 def _empty(own: Path) -> None:
     """Remove a scratch directory, or all of it but what multiprocessing made: that goes at the end of the process, which fails
     where it is gone. The next process removes what is left then."""
-    for each in own.iterdir():
-        if each.name.startswith("pymp-"):
-            continue
-        if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each, ignore_errors=True)
-        else:
-            each.unlink(missing_ok=True)
     with suppress(OSError):
+        for each in own.iterdir():
+            if each.name.startswith("pymp-"):
+                continue
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, ignore_errors=True)
+            else:
+                each.unlink(missing_ok=True)
         own.rmdir()
 
 

@@ -73,7 +73,7 @@ PRESENT = Parameters(
 )
 """Chosen in the simulated worlds for tuning of the learner's benchmark, which reports on others."""
 
-# Its evidence did not fade: it is the former one but for that.
+# Its evidence did not fade then. After a return to it, evidence still fades: that belongs to the table.
 FORMER = replace(PRESENT, version="levelled-planning-2", sees_aftermath=False)
 
 CONTROL = "control"
