@@ -233,9 +233,16 @@ def millionths(share: float) -> int:
 def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Contribution, ...]:
     """What a repair's outcome adds to the PROOF cells, one for each level of the decision's state.
 
-    A control decision teaches like any other: being uniform, it is the least biased evidence there is.
+    A control decision teaches like any other: being uniform, it is the least biased evidence there is. The strategy that is
+    credited gets a proof for the credit.
     """
-    return contributions_of_outcomes(decision.state, decision.chosen, decision.period, 1, millionths(outcome.target))
+    credit = millionths(outcome.credit) if outcome.credited else 0
+    return (
+        *contributions_of_outcomes(
+            decision.state, decision.chosen, decision.period, MILLIONTHS, millionths(outcome.target)
+        ),
+        *contributions_of_outcomes(decision.state, outcome.credited, decision.period, credit, credit),
+    )
 
 
 def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
@@ -246,11 +253,11 @@ def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contrib
 
 
 def contributions_of_outcomes(
-    state: State, chosen: str, period: int, count: int, target: int
+    state: State, strategy: str, period: int, weight: int, value: int
 ) -> tuple[Contribution, ...]:
-    """What `count` outcomes of decisions of one period, with this sum of targets, add together: exactly the sum of what each
-    would add."""
-    return _spread(state, chosen, Factor.PROOF, period, weight=count * MILLIONTHS, value=target)
+    """What outcomes of decisions of one period add together for a strategy, with these sums of weights and targets in
+    millionths: exactly the sum of what each would add."""
+    return _spread(state, strategy, Factor.PROOF, period, weight=weight, value=value)
 
 
 def contributions_of_feedback(

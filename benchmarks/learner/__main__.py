@@ -22,7 +22,6 @@ from benchmarks.learner.vowpal import TUNED
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
-from memory.policy.q_table import FORMER
 
 TEXTBOOK = "q-learning"
 """What all others are given as a share of: it repeats nothing within an episode that failed there."""
@@ -42,7 +41,6 @@ PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
         **TUNED,
         "apprentice": Ours,
         "apprentice, with memory": partial(Ours, neighbours=NEIGHBOURS),
-        "apprentice, former": partial(Ours, version=FORMER.version),
     }
 )
 

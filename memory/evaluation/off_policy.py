@@ -67,7 +67,7 @@ def of_version(parameters: policy.Parameters) -> EvaluatedPolicy:
 def _computed(made: Decision, cells: policy.Cells, parameters: policy.Parameters) -> Sequence[float]:
     rng = random.Random(made.id)  # noqa: S311  makes an estimate repeatable, guards nothing
     found, _ = policy.choose(made.state, made.available, cells, {}, rng, arm=Arm.LEARNED, parameters=parameters)
-    return list(found.values())
+    return [found.get(name, 0.0) for name in made.available]
 
 
 def _prior_only(made: Decision, _cells: policy.Cells) -> Sequence[float]:
@@ -75,7 +75,8 @@ def _prior_only(made: Decision, _cells: policy.Cells) -> Sequence[float]:
 
 
 def _control(made: Decision, _cells: policy.Cells) -> Sequence[float]:
-    return list(policy.uniform(made.available).values())
+    chances = policy.uniform(made.available)
+    return [chances.get(name, 0.0) for name in made.available]
 
 
 def _greedy(made: Decision, cells: policy.Cells) -> Sequence[float]:

@@ -9,7 +9,11 @@ from __future__ import annotations
 from memory.model.environments import Plan, PlanOutcome
 from memory.model.learning import (
     EMBEDDED,
+    ENDING,
+    EVERYTHING,
     PERIOD,
+    REPLAY,
+    STOP,
     Actor,
     Aftermath,
     Arm,

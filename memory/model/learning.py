@@ -20,6 +20,18 @@ class TaskKind(StrEnum):
 EMBEDDED = "embedded"
 """The strategy of a repair that hands it to the embedded engine, whose own choices are decisions of the same task."""
 
+REPLAY = "replay"
+"""The strategy of the embedded engine that makes learned edits again."""
+
+EVERYTHING = "everything"
+"""The strategy of the embedded engine that tries all candidates, best first, for all the time that is left."""
+
+STOP = "stop"
+"""The choice to end a repair without a fix. It is worth nothing and costs nothing."""
+
+ENDING = frozenset({EVERYTHING, STOP})
+"""What leaves nothing to choose after it."""
+
 
 class Arm(StrEnum):
     """Whether a task may use what was learned, or serves as the yardstick."""
@@ -188,7 +200,8 @@ class Outcome:
     """The test result of a decision.
 
     `components` are the named parts of the reward, each within [-1, 1]; `target` is the shaped reward within [0, 1] that
-    they gave at the time, kept so that the table is a sum over the ledger.
+    they gave at the time, kept so that the table is a sum over the ledger. Where the edit that was proven is one of another
+    strategy than the chosen one, that is `credited` with `credit`, the share of an observation that it counts for.
     """
 
     decision_id: str
@@ -196,6 +209,8 @@ class Outcome:
     target: float
     weights_version: str
     created_at: datetime
+    credited: str = ""
+    credit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,9 +42,9 @@ def decide_answer(learner: Learner, task_id: str, state: State, *, arm: Arm) -> 
     """Decide, and record, whether to answer. The control arm decides from the prior alone, with the same floor."""
     believed = belief(state, {} if arm is Arm.CONTROL else learner.cells(state))
     answering = float((q_table.draw([believed], learner.rng) >= ANSWER_ABOVE).mean())
-    shares = q_table.with_floor([answering, 1.0 - answering], believed.strength, floor=FLOOR)
+    shares = {ANSWER: answering, SILENT: 1.0 - answering}
     features = {} if arm is Arm.CONTROL else expectation(value=believed.mean)
-    chances = dict(zip((ANSWER, SILENT), shares, strict=True))
+    chances = q_table.with_floor(shares, believed.strength, floor=FLOOR)
     return learner.settle(task_id, state, chances, arm=arm, features=features)
 
 

@@ -17,6 +17,8 @@ from memory.rewards import (
     TEACHING,
     WEIGHTS_VERSION,
     WINDOW,
+    advantage,
+    clipped,
     contributions_of_feedback,
     contributions_of_outcome,
     contributions_of_outcomes,
@@ -105,11 +107,13 @@ class Learner:
         prior: Mapping[str, float],
         evidence: Sequence[q_table.Neighbour] = (),
         attempts: int | None = None,
+        costs: Mapping[str, float] = MappingProxyType({}),
     ) -> Decision:
         """Choose among what was not tried yet, and record the choice; raises ValueError when nothing is left.
 
-        `attempts` is how many more the episode may make, None: as many as there are strategies. `available` of the decision
-        holds what was left, with a probability above 0 each. Its features are what the table expected of the choice.
+        `attempts` is how many more the episode may make, None: as many as there are strategies; `costs` are those that differ
+        from an attempt's usual cost. `available` of the decision holds what was left, with a probability above 0 each. Its
+        features are what the table expected of the choice.
         """
         cells = {} if arm is Arm.CONTROL else self.cells(state)
         chances, estimates = q_table.choose(
@@ -121,6 +125,7 @@ class Learner:
             arm=arm,
             evidence=evidence,
             attempts=attempts,
+            costs=costs,
             parameters=self._parameters,
         )
         expected = {
@@ -163,18 +168,24 @@ class Learner:
         self._ledger.append_decision(decision)
         return decision
 
-    def conclude(self, decision: Decision, components: Mapping[str, float]) -> Outcome:
-        """Record the test result of a decision.
+    def conclude(self, decision: Decision, components: Mapping[str, float], *, made_by: str = "") -> Outcome:
+        """Record the test result of a decision. `made_by` is the strategy of the edit that was proven, if it is known.
+
+        Where that is not the chosen one, it is credited with the advantage: how much better than expected the choice did.
 
         A decision is concluded once: a second time, as after a restart, teaches nothing and returns the first outcome.
         Do not conclude a decision that the environment kept from being tried: that is no evidence.
         """
+        target = shaped(components)
+        credited = made_by if made_by != decision.chosen else ""
         outcome = Outcome(
             decision_id=decision.id,
             components=dict(components),
-            target=shaped(components),
+            target=target,
             weights_version=WEIGHTS_VERSION,
             created_at=self._clock(),
+            credited=credited,
+            credit=clipped(advantage(decision, target, None) or 0.0) if credited else 0.0,
         )
         contributions = contributions_of_outcome(decision, outcome)
         if self._ledger.append_outcome(outcome, contributions):

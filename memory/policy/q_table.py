@@ -4,21 +4,22 @@ A cell holds a sum and a count for each period, so the running average's step si
 commutes, can be retracted exactly, and the table can be rebuilt from the ledger bit for bit. The table holds the two factors
 that a value is made of. Values themselves are not stored and not bootstrapped: an episode is short and what a failed attempt
 leads to is known (the same failure with one strategy fewer), so r + gamma max Q(s', .) with gamma = 1 is solved exactly at
-every choice, for draws from the posterior. Bayesian Q-learning, which stores values, does worse (docs/learning.md).
+every choice, for draws from the posterior. Bayesian Q-learning, which stores values, does worse (docs/learning.md). Stopping
+is a choice like any other, with a value of 0.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.model import Arm, Cell, Factor, Level, State
+from memory.model import ENDING, STOP, Arm, Cell, Factor, Level, State
 from memory.rewards import clipped
 
 Cells = Mapping[tuple[Level, str, Factor], Cell]
@@ -45,9 +46,9 @@ class Parameters:
     `pulls` are pseudo-counts by level: how many observations the next level's mean is worth there.
     `sharpness` multiplies the strength of the beliefs that are drawn from: the greater, the less is tried out.
     `lookahead` is how many attempts ahead it plans at most, `attempt_cost` what an attempt costs as a share of an accepted
-    fix. `floor` is the share of the probability that is spread evenly where there is no evidence; it keeps off-policy
+    fix, where its engine does not say: with `sees_costs` that decides. `floor` is the share of the probability that is spread evenly where there is no evidence; it keeps off-policy
     estimates possible. `caution` is how many observations the expectation for a very similar case is worth against what
-    the remembered cases say. With `sees_aftermath` the state holds what the last attempt did to the failure.
+    the remembered cases say.
     """
 
     version: str
@@ -57,11 +58,11 @@ class Parameters:
     attempt_cost: float
     floor: float
     caution: float
-    sees_aftermath: bool = True
+    sees_costs: bool = True
 
 
 PRESENT = Parameters(
-    version="levelled-planning-3",
+    version="levelled-planning-4",
     pulls=MappingProxyType(
         {"place": 20.0, "repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0, "after": 20.0}
     ),
@@ -73,8 +74,8 @@ PRESENT = Parameters(
 )
 """Chosen in the simulated worlds for tuning of the learner's benchmark, which reports on others."""
 
-# Its evidence did not fade then. After a return to it, evidence still fades: that belongs to the table.
-FORMER = replace(PRESENT, version="levelled-planning-2", sees_aftermath=False)
+# Learned edits came first then and the long search last, whatever was learned; after a return to it they compete as well.
+FORMER = replace(PRESENT, version="levelled-planning-3", sees_costs=False)
 
 CONTROL = "control"
 """The version that uses nothing learned: while it is in use, every task is one of the control arm."""
@@ -128,6 +129,9 @@ class Estimate:
     def q(self) -> float:
         """Expected value: how likely a proof is, times how likely people are to accept it."""
         return self.proof.mean * self.acceptance.mean
+
+
+_STOPPED = Estimate(proof=Belief(mean=0.0, strength=1.0), acceptance=Belief(mean=0.0, strength=1.0), usual=0.0, n=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +188,11 @@ def values(
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
     found, levels, pulls = {}, state.levels(), parameters.pulls
     for name in strategies:
+        if name == STOP:
+            found[name] = _STOPPED
+            continue
         proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR), pulls)
-        if state.aftermath is not None and parameters.sees_aftermath:
+        if state.aftermath is not None:
             proof = _after_attempt(proof, state.aftermath, levels[-1], name, cells, pulls)
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
         everywhere = cells.get((state.everywhere, name, Factor.PROOF))
@@ -255,21 +262,31 @@ def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -
 
 
 def first_of_best_order(
-    proof: NDArray[np.float64], acceptance: NDArray[np.float64], attempts: int, cost: float
+    proof: NDArray[np.float64],
+    acceptance: NDArray[np.float64],
+    attempts: int,
+    costs: NDArray[np.float64],
+    ending: Sequence[int] = (),
 ) -> NDArray[np.intp]:
     """What the best order of at most `attempts` strategies begins with; arrays (rows, strategies), one answer a row. Exact.
 
     It maximises Q(s, a) = p a - cost + (1 - p) max Q(s', .), where s' has one strategy and one attempt fewer (Bellman
     1957): the first proof ends an episode, accepted or not, so what is likely to be proven and unlikely to be accepted
     had better wait. Of two neighbours in an order the one with the greater acceptance - cost / proof goes first, as
-    exchanging them shows; which ones to take is a knapsack over that order. Where nothing is worth its cost, it is the one
-    with the greatest product.
+    exchanging them shows; which ones to take is a knapsack over that order. `costs` are by strategy. One of those `ending`
+    the episode can follow any number of others, for Q(s, a) = p a - cost; without any, and where nothing is worth its
+    cost, it is the strategy with the greatest product.
     """
-    order = np.argsort(acceptance - cost / np.maximum(proof, 1e-9), axis=1)
-    chances = np.take_along_axis(proof, order, axis=1)
-    now = chances * np.take_along_axis(acceptance, order, axis=1) - cost
-    worth = np.zeros((attempts + 1, len(proof)))
-    first = np.repeat(np.argmax(proof * acceptance, axis=1)[np.newaxis], attempts + 1, axis=0)
+    gains = proof * acceptance - costs
+    worth, first = np.zeros((attempts + 1, len(proof))), np.argmax(proof * acceptance, axis=1)
+    if ending:
+        worth[:] = gains[:, ending].max(axis=1)
+        first = np.array(ending)[gains[:, ending].argmax(axis=1)]
+    first = np.repeat(first[np.newaxis], attempts + 1, axis=0)
+    order = np.argsort(acceptance - costs / np.maximum(proof, 1e-9), axis=1)
+    if ending:
+        order = order[~np.isin(order, ending)].reshape(len(proof), -1)
+    chances, now = (np.take_along_axis(each, order, axis=1) for each in (proof, gains))
     for strategy, gain, rest in zip(order.T, now.T, (1.0 - chances).T, strict=True):
         taken = gain + rest * worth[:-1]
         better = taken > worth[1:]
@@ -280,31 +297,47 @@ def first_of_best_order(
 
 
 def probabilities(
-    estimates: Mapping[str, Estimate], rng: random.Random, *, attempts: int, parameters: Parameters = PRESENT
+    estimates: Mapping[str, Estimate],
+    rng: random.Random,
+    *,
+    attempts: int,
+    costs: Mapping[str, float] = MappingProxyType({}),
+    parameters: Parameters = PRESENT,
 ) -> dict[str, float]:
     """Thompson sampling (1933) with known probabilities: the share of draws whose best order a strategy begins, over a floor.
 
-    They sum to 1 and every one is above 0. `attempts` is how many more the episode may make.
+    They sum to 1 and every one is above 0. `attempts` is how many more the episode may make, `costs` are those known.
+    Stopping has no floor, and is left out where no draw begins with it.
     """
     proof = draw([each.proof.sharpened(parameters.sharpness) for each in estimates.values()], rng)
     acceptance = draw([each.acceptance.sharpened(parameters.sharpness) for each in estimates.values()], rng)
-    ahead = min(attempts, parameters.lookahead, len(estimates))
-    first = first_of_best_order(proof, acceptance, ahead, parameters.attempt_cost)
-    wins = np.bincount(first, minlength=len(estimates)) / DRAWS
+    ending = [place for place, name in enumerate(estimates) if name in ENDING]
+    ahead = min(attempts, parameters.lookahead, len(estimates) - len(ending))
+    first = first_of_best_order(proof, acceptance, ahead, _costs(estimates, costs, parameters), ending)
+    wins = dict(zip(estimates, (np.bincount(first, minlength=len(estimates)) / DRAWS).tolist(), strict=True))
     evidence = sum(estimate.n for estimate in estimates.values())
-    return dict(zip(estimates, with_floor(wins.tolist(), evidence, floor=parameters.floor), strict=True))
+    return with_floor(wins, evidence, floor=parameters.floor)
 
 
-def with_floor(shares: Sequence[float], evidence: float, *, floor: float) -> list[float]:
+def _costs(names: Iterable[str], known: Mapping[str, float], parameters: Parameters) -> NDArray[np.float64]:
+    """What each costs, as a share of an accepted fix."""
+    given = {**(known if parameters.sees_costs else {}), STOP: 0.0}
+    return np.array([given.get(name, parameters.attempt_cost) for name in names])
+
+
+def with_floor(shares: Mapping[str, float], evidence: float, *, floor: float) -> dict[str, float]:
     """`shares` mixed with an even spread of `floor`, which shrinks with the evidence to a fifth and never to 0."""
     halving = FLOOR_HALVES_AT / (FLOOR_HALVES_AT + max(evidence, 0.0))
     spread = floor * (FLOOR_KEPT + (1.0 - FLOOR_KEPT) * halving)
-    return [(1.0 - spread) * share + spread / len(shares) for share in shares]
+    even = uniform(tuple(shares))
+    mixed = {name: (1.0 - spread) * share + spread * even.get(name, 0.0) for name, share in shares.items()}
+    return {name: share for name, share in mixed.items() if share}
 
 
 def uniform(strategies: Sequence[str]) -> dict[str, float]:
-    """The control arm's probabilities."""
-    return {strategy: 1.0 / len(strategies) for strategy in strategies}
+    """The control arm's probabilities. It does not stop: that nothing left is worth its cost is something learned."""
+    names = [name for name in strategies if name != STOP]
+    return {name: 1.0 / len(names) for name in names}
 
 
 def pick(chances: Mapping[str, float], rng: random.Random) -> str:
@@ -322,11 +355,13 @@ def choose(
     arm: Arm,
     evidence: Sequence[Neighbour] = (),
     attempts: int | None = None,
+    costs: Mapping[str, float] = MappingProxyType({}),
     parameters: Parameters = PRESENT,
 ) -> tuple[dict[str, float], dict[str, Estimate]]:
     """The probabilities of what this episode has not tried, in the order of `available`, and the estimates behind them.
 
-    `attempts` is how many more the episode may make; None: as many as there are strategies. The control arm chooses
+    `attempts` is how many more the episode may make; None: as many as there are strategies. `costs` are those of strategies
+    that do not cost what an attempt usually does, as shares of an accepted fix. The control arm chooses
     uniformly, reads nothing and has no estimates. Raises ValueError when every strategy was tried.
     """
     names = remaining(state, available)
@@ -336,7 +371,7 @@ def choose(
         return uniform(names), {}
     estimates = values(state, names, cells, prior, evidence, parameters=parameters)
     most = len(names) if attempts is None else attempts
-    return probabilities(estimates, rng, attempts=most, parameters=parameters), estimates
+    return probabilities(estimates, rng, attempts=most, costs=costs, parameters=parameters), estimates
 
 
 def remaining(state: State, available: Sequence[str]) -> tuple[str, ...]:

@@ -150,11 +150,9 @@ def action_chances(
     inline = float((draws >= INLINE_ABOVE[severity]).mean())
     hold = float((draws < HOLD_BELOW).mean())
     shares = {Action.INLINE_SUGGESTION: inline, Action.INLINE: inline, Action.HOLD: hold}
-    open_shares = [0.0 if action is Action.SUMMARY else shares[action] for action in actions]
-    open_shares[actions.index(Action.SUMMARY)] = 1.0 - sum(open_shares)
-    return dict(
-        zip((str(a) for a in actions), q_table.with_floor(open_shares, belief.strength, floor=FLOOR), strict=True)
-    )
+    open_shares = {str(action): shares.get(action, 0.0) for action in actions}
+    open_shares[Action.SUMMARY] = 1.0 - sum(open_shares.values())
+    return q_table.with_floor(open_shares, belief.strength, floor=FLOOR)
 
 
 def posting_chances(

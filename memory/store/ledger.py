@@ -52,7 +52,8 @@ class Ledger:
         """Append a verdict of the tests; False, and nothing added, when this decision's outcome is known."""
         with self.database.writing() as connection:
             _require_decisions(connection, [outcome.decision_id])
-            row = row_of(outcomes, outcome, target_millionths=round(outcome.target * MILLION))
+            numbers = {f"{name}_millionths": round(getattr(outcome, name) * MILLION) for name in ("target", "credit")}
+            row = row_of(outcomes, outcome, **numbers)
             new = insert_new(connection, outcomes, row)
             if new:
                 totals.add(connection, contributions)

@@ -136,7 +136,8 @@ outcomes = Table(
     metadata,
     Column("decision_id", String, ForeignKey("decisions.id"), primary_key=True),
     Column("target", Double, nullable=False),
-    *_required(Integer, "target_millionths"),
+    *_required(Integer, "target_millionths", "credit_millionths"),
+    *_required(String, "credited"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )

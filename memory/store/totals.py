@@ -205,8 +205,8 @@ def digest(connection: Connection) -> str:
 
 # ── Rebuilding
 
-_CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "after", "chosen"))
-"""All that decides which cells an entry adds to, beside the period."""
+_STATE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "after"))
+"""All that decides which cells an entry adds to, beside the strategy and the period."""
 
 
 def _period(connection: Connection) -> ColumnElement[int]:
@@ -221,24 +221,33 @@ _AT_ONCE = 1000
 
 
 def outcome_totals(connection: Connection) -> Iterator[tuple[State, str, int, int, int]]:
-    """Outcomes that were not withdrawn, alike ones together: state, choice, period, how many, and their targets in millionths."""
-    total = (func.count(), func.sum(outcomes.c.target_millionths))
+    """Outcomes that were not withdrawn, alike ones together: state, strategy, period, weight and value in millionths.
+
+    The strategy is the chosen one, or the credited one.
+    """
     counts = ~select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
-    choice = (*_CHOICE, _period(connection).label("period"))
-    query = select(*choice, *total).join(outcomes).where(counts).group_by(*_CHOICE, text("period"))
-    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
-        for *state, chosen, period, count, target in rows:
-            yield _state(*state), chosen, period, count, int(target)
+    period = _period(connection).label("period")
+    for strategy, weight, value in (
+        (decisions.c.chosen, func.count() * MILLION, func.sum(outcomes.c.target_millionths)),
+        (outcomes.c.credited, *([func.sum(outcomes.c.credit_millionths)] * 2)),
+    ):
+        choice = (*_STATE, strategy)
+        query = select(*choice, period, weight, value).join(outcomes).where(counts, strategy != "")
+        query = query.group_by(*choice, text("period"))
+        with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
+            for *state, of, then, total, of_that in rows:
+                yield _state(*state), of, then, int(total), int(of_that)
 
 
 def signal_totals(connection: Connection) -> Iterator[tuple[State, str, int, int, SignalKind, int, int]]:
     """Signals with weight, alike ones together: state, choice, period of the decision, account, kind, weight in millionths,
     and how many, less those that were taken back."""
     which = (signals.c.actor, signals.c.kind, signals.c.weight_millionths)
-    alike = (*_CHOICE, _period(connection).label("period"), *which)
+    choice = (*_STATE, decisions.c.chosen)
+    alike = (*choice, _period(connection).label("period"), *which)
     count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
     query = select(*alike, count).join(signals).where(signals.c.weight_millionths > 0)
-    query = query.group_by(*_CHOICE, text("period"), *which)
+    query = query.group_by(*choice, text("period"), *which)
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
         for *state, chosen, period, teacher, kind, weight, times in rows:
             yield _state(*state), chosen, period, teacher, SignalKind(kind), weight, int(times)

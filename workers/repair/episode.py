@@ -11,7 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from memory.model import EMBEDDED, Aftermath, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
+from memory.model import (
+    EMBEDDED,
+    EVERYTHING,
+    STOP,
+    Aftermath,
+    Arm,
+    Attempt,
+    AttemptOutcome,
+    Decision,
+    Failure,
+    Recollection,
+    Task,
+)
 from memory.retrieval.experiences import neighbours
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
@@ -145,6 +157,7 @@ class _Loop:
         self._deps = deps
         self._previous = PreviousAttempts(case, deps)
         self._after: Aftermath | None = None
+        self._stopped = False
         self.first: FirstPlausible | None = None
         self.test_runs = 0
         self.proof_seconds = 0.0
@@ -160,11 +173,15 @@ class _Loop:
             return self._tries(engine)
 
     def _tries(self, engine: Engine) -> tuple[Attempt, ...]:
-        """Choose and try until something is proven or no strategy is open."""
+        """Choose and try until something is proven, no strategy is open, or none is worth its cost."""
         attempts: list[Attempt] = []
         tried: tuple[str, ...] = ()
         while (options := engine.options(tried)) is not None:
             decision = self._choose(options, tried)
+            if decision.chosen == STOP:
+                self._stopped = True
+                self._deps.learner.conclude(decision, {})
+                break
             tried = (*tried, decision.chosen)
             attempts += (
                 self._searched(decision) if decision.chosen == EMBEDDED else [self._try(engine, decision, attempts)]
@@ -177,16 +194,19 @@ class _Loop:
         return tuple(attempts)
 
     def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:
+        """One of the open strategies; after the first attempt, stopping is a choice as well."""
         decision = self._deps.learner.decide(
             self._case.task.id,
             self._case.state(tried, self._after),
-            tuple(options.priors),
+            (*options.priors, *([STOP] if tried else [])),
             arm=self._case.arm,
             prior=options.priors,
             evidence=neighbours(self._case.recalled),
             attempts=options.attempts,
+            costs=options.costs,
         )
-        self._deps.progress(f"trying strategy {decision.chosen}")
+        stopping = "stopping: what is left has hardly ever repaired such a failure here"
+        self._deps.progress(stopping if decision.chosen == STOP else f"trying strategy {decision.chosen}")
         return decision
 
     def _searched(self, decision: Decision) -> tuple[Attempt, ...]:
@@ -212,8 +232,9 @@ class _Loop:
 
     def effort(self, attempts: Sequence[Attempt], seconds: float) -> SearchEffort | None:
         """What a search did in `seconds`; None where a model tried last, and where there was nothing to try."""
-        exhausted = bool(attempts) and attempts[-1].outcome is AttemptOutcome.NOTHING_PLAUSIBLE
-        if attempts and (attempts[-1].by_model or (exhausted and not attempts[-1].candidates)):
+        last = attempts[-1] if attempts else None
+        exhausted = last is not None and (last.strategy, last.outcome) == (EVERYTHING, AttemptOutcome.NOTHING_PLAUSIBLE)
+        if last and (last.by_model or (exhausted and not last.candidates)):
             return None
         reproducing, proving = self._case.reproduction.seconds, self.proof_seconds
         return SearchEffort(
@@ -224,10 +245,11 @@ class _Loop:
             budget=self._deps.budget_seconds,
             whole=self._case.reproduction.whole,
             exhausted=exhausted,
+            stopped=self._stopped,
         )
 
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
-        self._deps.learner.conclude(decision, components(self._case.failure, result))
+        self._deps.learner.conclude(decision, components(self._case.failure, result), made_by=result.made_by)
         self._deps.experiences.remember(experience_of(self._case.task, self._case.failure, decision, result))
         self._previous.reflect(decision, result)
         engine.learn(decision, attempt, result)

@@ -64,7 +64,7 @@ class AttemptResult:
 
     `candidates` are edits that were tried, or steps of a model; `effort` is the share of a model's steps, None for a search.
     `fixed` is the most failing tests that any candidate made pass, `moved` whether the nearest candidate led to another
-    failure, `tried` the candidates up to the first plausible one by template, `wasted` those whose
+    failure, `made_by` the strategy of the proven edit, `tried` the candidates up to the first plausible one by template, `wasted` those whose
     tests never ended or ended their process, `ruled_out` digests of failed candidates, `path` the file of the proven or
     nearest edit. `counts` is false where the model was unavailable: such an attempt
     says nothing about its strategy.
@@ -83,6 +83,7 @@ class AttemptResult:
     wasted: int = 0
     ruled_out: tuple[str, ...] = ()
     patch: str = ""
+    made_by: str = ""
     shape: EditShape | None = None
     proof: Proof | None = None
     effort: float | None = None
@@ -95,7 +96,8 @@ class SearchEffort:
 
     `candidates` counts as in `Repaired`, without rivals.
 
-    `exhausted` says that no edit is left to try, so that more time does not help.
+    `exhausted` says that no edit is left to try, so that more time does not help, `stopped` that what was left was
+    not worth its time.
     """
 
     candidates: int
@@ -105,11 +107,14 @@ class SearchEffort:
     budget: float
     whole: bool
     exhausted: bool
+    stopped: bool = False
 
     def described(self) -> str:
         """The same in words."""
         tried = f"{self.candidates} candidate{'s' * (self.candidates != 1)}"
         more = " No edit is left to try, so more time does not help." if self.exhausted else ""
+        if self.stopped:
+            more = " It stopped early: a longer search has hardly ever repaired such a failure here."
         return (
             f"{tried} tried in {self.searching:.0f} s, after "
             f"{self.reproducing:.0f} s to find what fails; {self.proving:.0f} s were for proofs.{more}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Column, String, inspect
 
+from memory.migrations.versions.v0040_credit import add_credit
 from memory.rewards import contributions_of_feedback, contributions_of_outcomes
 from memory.store import totals
 from memory.store.tables import cells, decisions
@@ -21,6 +22,7 @@ def upgrade() -> None:
     if "period" in {column["name"] for column in inspect(connection).get_columns(cells.name)}:
         return
     op.add_column(decisions.name, Column("after", String, nullable=False, server_default=""))
+    add_credit(connection)
     cells.drop(connection)
     cells.create(connection)
     totals.replace(connection, totals.derived(connection, contributions_of_outcomes, contributions_of_feedback))

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
-from operator import mul
+from operator import itemgetter, mul
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.model import Aftermath, Arm, Cell, Factor, Level, State, TaskKind
+from memory.model import EVERYTHING, STOP, Aftermath, Arm, Cell, Factor, Level, State, TaskKind
 from memory.policy import q_table
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
@@ -135,8 +135,6 @@ def test_what_the_last_attempt_did_moves_beliefs() -> None:
     first, then = (q_table.values(state, NAMES, known, {}) for state in (STATE, moved))
     assert then["swap"].proof.mean > 0.5 > 0.35 > first["swap"].proof.mean
     assert then["guard"] == first["guard"]
-    unseen = q_table.values(moved, NAMES, known, {}, parameters=q_table.FORMER)
-    assert unseen["swap"].proof == first["swap"].proof
 
 
 def test_better_evidence_gets_the_larger_share() -> None:
@@ -148,28 +146,38 @@ def test_better_evidence_gets_the_larger_share() -> None:
     assert 0.8 < chances["guard"] < 1.0
 
 
-def worth_of(order: Sequence[int], proof: Sequence[float], acceptance: Sequence[float]) -> float:
+def worth_of(
+    order: Sequence[int], proof: Sequence[float], acceptance: Sequence[float], costs: Sequence[float]
+) -> float:
     """What trying strategies in this order is worth, by its definition."""
     worth = 0.0
     for strategy in reversed(order):
-        now = proof[strategy] * acceptance[strategy] - COST
+        now = proof[strategy] * acceptance[strategy] - costs[strategy]
         worth = now + (1.0 - proof[strategy]) * worth
     return worth
 
 
+COSTS = np.full(6, COST)
 chances_of_four = st.lists(st.floats(0.01, 0.99), min_size=4, max_size=4)
+costs_of_four = st.lists(st.floats(0.0, 0.3), min_size=4, max_size=4)
 
 
-@given(chances_of_four, chances_of_four, st.integers(1, 4))
+@given(chances_of_four, chances_of_four, costs_of_four, st.integers(1, 4), st.integers(0, 2))
 def test_the_best_order_begins_with_what_trying_all_orders_says(
-    proof: list[float], acceptance: list[float], attempts: int
+    proof: list[float], acceptance: list[float], costs: list[float], attempts: int, ending: int
 ) -> None:
-    """No order of so many strategies, or of fewer, is worth more than one that begins with it."""
-    first = int(q_table.first_of_best_order(np.array([proof]), np.array([acceptance]), attempts, COST)[0])
-    orders = [order for size in range(1, attempts + 1) for order in permutations(range(4), size)]
-    worth = {order: worth_of(order, proof, acceptance) for order in orders}
+    """No order of so many strategies, or of fewer, is worth more than one that begins with it.
+
+    The last ones end an episode: one of them is at the end of each order, and nothing comes after it.
+    """
+    turns, ends = range(4 - ending), range(4 - ending, 4)
+    chances, liked = np.array([proof]), np.array([acceptance])
+    first = int(q_table.first_of_best_order(chances, liked, attempts, np.array(costs), tuple(ends))[0])
+    orders = [order for size in range(attempts + 1) for order in permutations(turns, size)]
+    orders = [(*order, end) for order in orders for end in ends] if ending else orders[1:]
+    worth = {order: worth_of(order, proof, acceptance, costs) for order in orders}
     best = max(worth.values())
-    if best > 1e-9:
+    if ending or best > 1e-9:
         assert max(worth[order] for order in orders if order[0] == first) == pytest.approx(best, abs=1e-9)
     else:
         assert proof[first] * acceptance[first] == pytest.approx(max(map(mul, proof, acceptance)))
@@ -179,22 +187,50 @@ def test_each_draw_is_planned_for_by_itself() -> None:
     """The draws are planned for together, and each as if it were alone."""
     generator = np.random.default_rng(3)
     proof, acceptance = generator.random((200, 6)), generator.random((200, 6))
-    alone = [q_table.first_of_best_order(proof[[n]], acceptance[[n]], 4, COST)[0] for n in range(200)]
-    assert q_table.first_of_best_order(proof, acceptance, 4, COST).tolist() == alone
+    for ending in ((), (1, 5)):
+        alone = [q_table.first_of_best_order(proof[[n]], acceptance[[n]], 4, COSTS, ending)[0] for n in range(200)]
+        assert q_table.first_of_best_order(proof, acceptance, 4, COSTS, ending).tolist() == alone
 
 
 def test_what_is_often_proven_and_seldom_accepted_waits() -> None:
     """The first proof ends an episode: with attempts left, the one that people accept is tried before it."""
     proof, acceptance = np.array([[0.9, 0.4]]), np.array([[0.5, 0.95]])
-    assert q_table.first_of_best_order(proof, acceptance, 1, COST)[0] == 0
-    assert q_table.first_of_best_order(proof, acceptance, 2, COST)[0] == 1
+    assert q_table.first_of_best_order(proof, acceptance, 1, COSTS[:2])[0] == 0
+    assert q_table.first_of_best_order(proof, acceptance, 2, COSTS[:2])[0] == 1
 
 
 def test_the_floor_shrinks_with_evidence_and_never_goes() -> None:
     """Exploration falls towards a fifth of the floor."""
-    least = [min(q_table.with_floor([1.0, 0.0], evidence, floor=0.1)) for evidence in (0.0, 50.0, 1e9)]
+    shares = {"swap": 1.0, "guard": 0.0}
+    least = [min(q_table.with_floor(shares, evidence, floor=0.1).values()) for evidence in (0.0, 50.0, 1e9)]
     assert least[0] == pytest.approx(0.05)
     assert least[0] > least[1] > least[2] > 0.0099
+
+
+SEARCH = ("swap", EVERYTHING, STOP)
+
+
+def learned(swap: float, everything: float) -> dict[str, float]:
+    """The chances of a repair's options, where these shares of many attempts were proven."""
+    scopes = tuple(level.scope for level in STATE.levels())
+    known = cells("swap", 400.0, swap, scopes) | cells(EVERYTHING, 400.0, everything, scopes)
+    costs = {"swap": 0.02, EVERYTHING: 0.05}
+    return q_table.choose(STATE, SEARCH, known, {}, random.Random(1), arm=Arm.LEARNED, costs=costs)[0]
+
+
+def test_a_turn_the_long_search_and_stopping_compete() -> None:
+    """None is forced first or last: evidence says whether a turn comes before the long search, and whether either is tried."""
+    assert max(learned(swap=0.3, everything=0.3).items(), key=itemgetter(1))[0] == "swap"
+    assert max(learned(swap=0.01, everything=0.3).items(), key=itemgetter(1))[0] == EVERYTHING
+    assert max(learned(swap=0.001, everything=0.001).items(), key=itemgetter(1))[0] == STOP
+
+
+def test_without_evidence_nothing_stops() -> None:
+    """Stopping has no floor: it is never tried out, and the control arm never does it."""
+    for arm in Arm:
+        chances, _ = q_table.choose(STATE, SEARCH, {}, {}, random.Random(1), arm=arm)
+        assert set(chances) == {"swap", EVERYTHING}
+        assert sum(chances.values()) == pytest.approx(1.0)
 
 
 def test_control_arm_is_uniform_whatever_was_learned() -> None:

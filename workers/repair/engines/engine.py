@@ -92,10 +92,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The strategies that are open, each with the expected share of proofs. `attempts` is how many more may be made."""
+    """The strategies that are open, each with the expected share of proofs. `attempts` is how many more may be made.
+
+    `costs` are those of strategies that do not cost what an attempt usually does, as shares of an accepted fix.
+    """
 
     priors: Mapping[str, float]
     attempts: int | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from memory.model import EditShape
-from workers.repair.engines.search.engine import DEEP, REPLAYED, open_strategies, priors, replays
-from workers.repair.engines.search.search import REPLAY
+from memory.model import EVERYTHING, REPLAY, EditShape
+from workers.repair.engines.search.engine import REPLAYED, fitness, priors, replays
 
 COMPARED = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
 WRAPPED = EditShape(template="wrap_call", before="$0", after="int ( $0 )")
@@ -14,19 +13,16 @@ NEAR = {"names": 1.0, "guards": 0.8}
 
 
 def test_the_likelier_its_next_candidate_the_more_is_expected_of_a_strategy() -> None:
-    """Only what is near is an arm, beside the last resort; all have a chance above 0 and below 1."""
-    found = priors(NEAR, replayable=False)
-    assert set(found) == {"names", "guards", DEEP}
+    """Only what is near is an arm, beside the search of everything; all have a chance above 0 and below 1."""
+    found = priors(NEAR, replay=0.0)
+    assert set(found) == {"names", "guards", EVERYTHING}
     assert 0.0 < found["guards"] < found["names"] < 1.0
 
 
-def test_past_edits_come_first_and_the_last_resort_last() -> None:
-    """Replay is the only choice while it is untried, the deep search only when nothing else is left."""
-    arms = priors(NEAR, replayable=True)
-    assert open_strategies(arms, ()) == (REPLAY,)
-    assert set(open_strategies(arms, (REPLAY,))) == set(NEAR)
-    assert open_strategies(arms, (REPLAY, *NEAR)) == (DEEP,)
-    assert open_strategies(arms, (REPLAY, *NEAR, DEEP)) == ()
+def test_learned_edits_compete_with_all_others() -> None:
+    """They are one option of several: expected first where one fits exactly, behind the likeliest turn where none does."""
+    assert priors(NEAR, replay=0.8 * fitness({COMPARED: 1.0}))[REPLAY] > priors(NEAR, replay=0.0)["names"]
+    assert priors(NEAR, replay=0.8 * fitness({COMPARED: 0.4}))[REPLAY] < priors(NEAR, replay=0.0)["names"]
 
 
 def test_the_less_alike_the_failures_the_fewer_edits_are_replayed() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memory.model import EditShape, Failure, Family
 from workers.repair.engines.search.candidates import Candidate, Suspect
 from workers.repair.engines.search.evidence import Evidence
-from workers.repair.engines.search.search import REPLAY, propose
+from workers.repair.engines.search.search import propose
 from workers.repair.engines.search.source_slice import SourceModule
 from workers.repair.engines.search.templates import STRATEGIES, all_templates, template
 from workers.repair.running.in_sandbox.codeswap import fingerprint
@@ -133,10 +133,9 @@ def test_a_shape_that_worked_before_comes_first() -> None:
 def test_replay_alone_yields_only_known_shapes() -> None:
     """The pseudo-strategy takes edits from every template, if their shape worked before."""
     shapes = {candidates(strategies=(s,))[0].shape: 0.5 for s in ("operators", "names")}
-    found = candidates(strategies=(REPLAY,), replay=shapes)
+    found = candidates(strategies=(), replay=shapes)
     assert {c.shape for c in found} == set(shapes)
-    assert found == candidates(strategies=(), replay=shapes)
-    assert candidates(strategies=(REPLAY,)) == []
+    assert candidates(strategies=()) == []
 
 
 def test_a_shape_learned_in_one_place_is_found_in_another() -> None:

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from memory.model import Attempt, Decision, EditShape
+from memory.model import EVERYTHING, REPLAY, Attempt, Decision, EditShape
 from memory.reflections import given
 from memory.rewards import rejected
 from memory.skills import current, fitting
 from memory.template_weights import edit_weights, judged_edits, verdict_weights
 from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, put_off, restored
 from workers.repair.engines.search.candidates import CandidateQueue
-from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
 from workers.repair.judging.prove import reserved
 from workers.repair.result import AttemptResult
 
 REPLAY_PRIOR = 0.8
-"""Exact past edits convert far better than similar past fixes do, and cost one test run each."""
+"""How often the learned edits repair a failure that one of them repaired before: exact past edits convert far better than
+similar past fixes do."""
 
 TURN_PRIOR = 0.2
 """How often a turn of the likeliest strategy finds a repair: it is a handful of candidates."""
 
-DEEP = "everything"
-"""The last resort: all candidates best first, without a cap, after the likeliest were tried strategy by strategy."""
+EVERYTHING_PRIOR = 0.3
 
-DEEP_PRIOR = 0.3
+TURN_COST, EVERYTHING_COST = 0.02, 0.05
+"""What a turn of a strategy or of learned edits costs, and a search for all the time that is left, as shares of an accepted
+fix. Only the machine's time is spent: it is worth a fix in twenty."""
 
 REPLAYED = 20
-"""So many learned edits are tried before anything else where one repaired the very same failure: elsewhere, most of them
-fit nothing."""
+"""So many learned edits are tried in a turn where one repaired the very same failure: elsewhere, most of them fit nothing."""
 
 SLICE = 0.25
 """The share of the time left that one strategy may use."""
@@ -140,9 +140,16 @@ class SearchEngine:
 
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The open strategies with what is expected of a turn of each."""
-        known = priors(self._queue.near(), replayable=bool(self._first or self._fitting))
-        left = open_strategies(known, tried) if self._seconds_left() > 0 else ()
-        return Options(priors={name: known[name] for name in left}) if left else None
+        if EVERYTHING in tried or self._seconds_left() <= 0:
+            return None
+        known = priors(self._queue.near(), replay=self._replay_prior())
+        left = {name: prior for name, prior in known.items() if name not in tried}
+        costs = {name: EVERYTHING_COST if name == EVERYTHING else TURN_COST for name in left}
+        return Options(priors=left, costs=costs)
+
+    def _replay_prior(self) -> float:
+        """That of learned edits; of near misses that earlier attempts left, that of any other turn."""
+        return max(REPLAY_PRIOR * fitness(self._fitting), TURN_PRIOR if self._first else 0.0)
 
     def attempt(self, decision: Decision) -> AttemptResult:
         """Try the likeliest candidates of one strategy, or all that is left of all of them."""
@@ -150,7 +157,7 @@ class SearchEngine:
         session, left = self._session, self._seconds_left()
         end = time.monotonic() + left
         slice_end = end - left * (1 - SLICE)
-        if chosen == DEEP:
+        if chosen == EVERYTHING:
             resumed = bool(self._given.start)
             everything = session.with_pairs(self._queue.rest(), self._fitting, resumed=resumed)
             return session.attempt(everything, strategies=STRATEGIES, deadline=end, seed=seed)
@@ -181,21 +188,14 @@ class SearchEngine:
         return replayable(found, self._memory.verdicts)
 
 
-def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
+def priors(near: Mapping[str, float], *, replay: float) -> dict[str, float]:
     """The strategies with the proofs expected of each; `near` is how near each one comes to the likeliest.
 
-    Learned edits are one when any fit, the last resort always.
+    Learned edits are one when any fit, the search of everything always.
     """
-    replay = {REPLAY: REPLAY_PRIOR} if replayable else {}
-    return {**replay, **{strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}, DEEP: DEEP_PRIOR}
-
-
-def open_strategies(strategies: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
-    """What may be chosen next: learned edits before anything else, the last resort after everything else."""
-    left = [name for name in strategies if name not in tried]
-    if REPLAY in left:
-        return (REPLAY,)
-    return tuple(name for name in left if name != DEEP) or tuple(left)
+    learned = {REPLAY: replay} if replay > 0.0 else {}
+    turns = {strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}
+    return {**learned, **turns, EVERYTHING: EVERYTHING_PRIOR}
 
 
 def replayable(fitting: Mapping[EditShape, float], verdicts: Mapping[str, float]) -> dict[EditShape, float]:
@@ -208,8 +208,13 @@ def replayable(fitting: Mapping[EditShape, float], verdicts: Mapping[str, float]
     }
 
 
-def replays(learned: Mapping[EditShape, float]) -> int:
-    """How many learned edits to try before anything else: by the square of how well the best one fits, as both have to
-    be right, what is recalled and what was done about it.
+def fitness(learned: Mapping[EditShape, float]) -> float:
+    """How well learned edits fit, within [0, 1]: the square of how well the best one does, as both have to be right, what
+    is recalled and what was done about it.
     """
-    return math.ceil(REPLAYED * max(learned.values(), default=0.0) ** 2)
+    return max(learned.values(), default=0.0) ** 2
+
+
+def replays(learned: Mapping[EditShape, float]) -> int:
+    """How many learned edits to try in their turn."""
+    return math.ceil(REPLAYED * fitness(learned))

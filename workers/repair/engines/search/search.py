@@ -43,7 +43,6 @@ PLACE, KIND = 1.2, 0.7
 MADE = 16
 """So many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
 
-REPLAY = "replay"
 """The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
 
 
@@ -115,7 +114,7 @@ def propose(
     """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
 
     `strategies` limits to those (None: all of them); beside them, edits in `replay`, by how well they fit, are yielded
-    whatever their strategy, so that REPLAY, or no strategy at all, means those alone. Tests are never edited. Equal
+    whatever their strategy, so that no strategy at all means those alone. Tests are never edited. Equal
     arguments give equal candidates.
     """
     weighing = Weighing(
