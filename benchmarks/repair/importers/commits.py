@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from benchmarks.repair.cases import BadCase
@@ -79,6 +80,11 @@ class Clone:
     def head(self) -> str:
         """The newest commit's id."""
         return self._git("rev-parse", "HEAD").decode().strip()
+
+    def made(self, commit: str) -> str:
+        """When it was committed, in UTC: such texts are in the order of time."""
+        seconds = int(self._git("show", "--no-patch", "--format=%ct", commit))
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
 
     def commits(self) -> Iterator[Commit]:
         """Newest first, without merges and without the first."""

@@ -125,6 +125,7 @@ def _write(repository: Clone, commit: Commit, size: Size, into: Path) -> None:
             labels={
                 "project": repository.name,
                 "commit": commit.id,
+                "made": repository.made(commit.id),
                 "size": _size_class(size),
                 "files": str(size.files),
                 "hunks": str(size.hunks),
