@@ -1,9 +1,9 @@
 """What learning is worth in repairs of real past fixes, met in the order of time: `python -m benchmarks.repair.curves CLONE...`.
 
-Each way to repair meets the same cases one after another with one memory; after each repair a maintainer merges what the
-fix's own suite passes with, and closes what it does not. A candidate that was tried once is not run again: its verdict and
-its time are known then. Candidates end a repair, not seconds. A repair is right by tests that it never saw; one that is
-not is worth all that may be tried.
+Each way to repair meets the same cases one after another with one memory. A repair ends with the first candidate that
+passes the failing tests and those that cover it; then a maintainer merges it if the fix's whole suite passes with it, and
+closes it otherwise. That is what is called right. A candidate that was tried once is not run again: its verdict and its
+time are known then. Candidates end a repair, not seconds. One that is not right is worth all that may be tried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from rich.console import Console
 
 from benchmarks.repair.attempt import judged, opened, remembering
 from benchmarks.repair.cases import BadCase, Case, load_cases
+from benchmarks.repair.firstfound import FirstFound
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.importers import history
 from benchmarks.repair.learning import LONGEST, by_case, in_total
@@ -42,7 +43,7 @@ from workers.repair.engines.engine import RepairDeps
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
-from workers.repair.result import AttemptResult, Repaired
+from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 
 PRESENT_POLICY = "present"
@@ -56,34 +57,18 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     candidates: int
     seconds: float
-    proven: bool
+    plausible: bool
     right: bool
 
 
-class CandidateLimit(SearchSession):
-    """Proposes at most `most` candidates; `replays` off proposes no learned edit for its own sake."""
-
-    def __init__(self, *given: Any, most: int, replays: bool, **named: Any) -> None:  # noqa: ANN401  as they come
-        super().__init__(*given, **named)
-        self._most = most
-        self._replays = replays
+class WithoutReplay(FirstFound):
+    """Proposes no learned edit for its own sake."""
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
     ) -> Iterator[Candidate]:
         """See `SearchSession`."""
-        return super().proposed(strategies, replay=replay if self._replays else {}, seed=seed)
-
-    def attempt(self, candidates: Iterable[Candidate], **named: Any) -> AttemptResult:  # noqa: ANN401
-        """See `SearchSession`."""
-        return super().attempt(self._limited(candidates), **named)
-
-    def _limited(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        for candidate in candidates:
-            if self._most <= 0:
-                return
-            self._most -= not self.tried(candidate)
-            yield candidate
+        return super().proposed(strategies, replay={} if replay else replay, seed=seed)
 
 
 class UntaughtTable(Learner):
@@ -167,7 +152,7 @@ class Life:
             seed=self.seed,
             candidates=repaired.candidates if repaired else self._most,
             seconds=round(seconds, 2),
-            proven=repaired is not None and repaired.proven is not None,
+            plausible=repaired is not None and repaired.proven is not None,
             right=is_right,
         )
 
@@ -179,7 +164,8 @@ class Life:
 
     def _session(self, *given: Any, progress: Callable[[str], None], **named: Any) -> SearchSession:  # noqa: ANN401, ARG002
         untaught: dict[str, Any] = {} if self._way.weighs else {"weights": {}, "verdicts": {}}
-        return CandidateLimit(*given, most=self._most, replays=self._way.replays, **(named | untaught))
+        session = FirstFound if self._way.replays else WithoutReplay
+        return session(*given, most=self._most, **(named | untaught))
 
     def _hear(self, case: Case, repaired: Repaired, *, accepted: bool) -> None:
         if repaired.proven is not None:
@@ -199,8 +185,8 @@ class Judge:
         self._known: dict[tuple[str, str], bool] = {}
 
     def __call__(self, case: Case, repaired: Repaired) -> bool:
-        """Of a proven patch."""
-        assert repaired.proven is not None, "only what is proven is judged"
+        """Of a plausible patch."""
+        assert repaired.proven is not None, "only what is plausible is judged"
         key = (case.id, repaired.proven.patch)
         if key not in self._known:
             self._known[key] = bool(judged(case, repaired, self._context))
@@ -243,9 +229,9 @@ def report(found: Sequence[Tried], most: int) -> list[tuple[str, str]]:
     rows = []
     for way in ways:
         mine = [each for each in found if each.way == way]
-        right, proven = (sum(getattr(each, name) for each in mine) for name in ("right", "proven"))
+        right, plausible = (sum(getattr(each, name) for each in mine) for name in ("right", "plausible"))
         spent = sum(each.candidates for each in mine) / len(mine)
-        rows.append((way, f"right {right} of {len(mine)}, proven {proven}, {spent:.0f} candidates a case"))
+        rows.append((way, f"right {right} of {len(mine)}, plausible {plausible}, {spent:.0f} candidates a case"))
     for way in ways:
         if way != PRESENT_POLICY:
             rows += compared(found, way, most)

@@ -81,5 +81,6 @@ class FirstFound(SearchSession):
             tried=dict(tally.tried),
             ruled_out=tuple(self.screened[before:]),
             patch=self.diff(found) if found else "",
+            made_by=found.strategy if found else "",
             shape=found.shape if found else None,
         )
