@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,13 +41,17 @@ from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.repair.engines.engine import RepairDeps
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
-from workers.repair.result import Repaired
+from workers.repair.result import Clock, Repaired
+from workers.repair.running.runner_pool import RunnerPool
 from workers.sandbox.bubblewrap import Bubblewrap
 
 PRESENT_POLICY = "present"
+
+AT_ONCE = 8
+"""So many candidates are tried together: at most so many in vain."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,14 +66,55 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     right: bool
 
 
-class WithoutReplay(FirstFound):
-    """Proposes no learned edit for its own sake."""
+class KnownVerdicts:
+    """The verdicts on candidates of one case, each with the seconds that it took, whatever order they are asked for in."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[ScreenVerdict, float]] = {}
+        self.seconds = 0.0
+
+    def of(self, candidates: Sequence[Candidate], pool: RunnerPool, clock: Clock) -> Iterator[ScreenVerdict]:
+        """Those of these candidates, in their order; what is not known is tried together."""
+        new = [candidate for candidate in candidates if _edit(candidate) not in self._known]
+        began = time.monotonic()
+        tried = list(pool.verdicts(new, deadline=clock)) if new else []
+        each = (time.monotonic() - began) / max(len(tried), 1)
+        self._known |= {_edit(verdict.candidate): (verdict, each) for verdict in tried}
+        for candidate in candidates:
+            verdict, seconds = self._known[_edit(candidate)]
+            self.seconds += seconds
+            yield replace(verdict, candidate=candidate)
+
+    def forget(self) -> None:
+        """Begin another case."""
+        self._known.clear()
+
+
+def _edit(candidate: Candidate) -> tuple[str, str]:
+    return candidate.path, candidate.source
+
+
+class KnownFirst(FirstFound):
+    """Looks verdicts up in `known`; `replays` off proposes no learned edit for its own sake."""
+
+    def __init__(self, *given: Any, known: KnownVerdicts, replays: bool, **named: Any) -> None:  # noqa: ANN401
+        super().__init__(*given, **named)
+        self._verdicts = known
+        self._replays = replays
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
     ) -> Iterator[Candidate]:
         """See `SearchSession`."""
-        return super().proposed(strategies, replay={} if replay else replay, seed=seed)
+        return super().proposed(strategies, replay=replay if self._replays else {}, seed=seed)
+
+    def _screened(self, stream: Stream, clock: Clock) -> Iterator[ScreenVerdict]:
+        assert self._pool is not None, "a session is used within its context"
+        candidates = iter(stream)
+        while several := list(islice(candidates, AT_ONCE)):
+            for verdict in self._verdicts.of(several, self._pool, clock):
+                self.screened.append(self.digest(verdict.candidate))
+                yield verdict
 
 
 class UntaughtTable(Learner):
@@ -121,12 +167,15 @@ WAYS: Mapping[str, Way] = MappingProxyType(
 class Life:
     """One way's repairs with one seed, which share a memory."""
 
-    def __init__(self, name: str, seed: int, home: Path, embedder: Embedder, sandbox: Remembered, most: int) -> None:
+    def __init__(
+        self, name: str, seed: int, home: Path, embedder: Embedder, sandbox: Remembered, most: int, known: KnownVerdicts
+    ) -> None:
         self.name, self.seed = name, seed
         self._way = WAYS[name]
         self._context = remembering(home, LONGEST, seed, embedder)
         self._sandbox = sandbox
         self._most = most
+        self._known = known
 
     def close(self) -> None:
         """Its memory."""
@@ -136,13 +185,13 @@ class Life:
         """Repair one case, and hear what the maintainer says."""
         context = self._context.for_task(case.id)
         context.__dict__["sandbox"] = self._sandbox  # where the cached property keeps it
-        before, repaired = self._sandbox.seconds, None
+        before, repaired = self._known.seconds, None
         try:
             with opened(case, context) as (task, project):
                 repaired = repair(task, project, self._deps(context))
         except ApprenticeError as error:
             print(f"{case.id} did not run: {error}", file=sys.stderr)
-        seconds = self._sandbox.seconds - before
+        seconds = self._known.seconds - before
         is_right = repaired is not None and repaired.proven is not None and right(case, repaired)
         if repaired is not None and self._way.hears:
             self._hear(case, repaired, accepted=is_right)
@@ -164,8 +213,8 @@ class Life:
 
     def _session(self, *given: Any, progress: Callable[[str], None], **named: Any) -> SearchSession:  # noqa: ANN401, ARG002
         untaught: dict[str, Any] = {} if self._way.weighs else {"weights": {}, "verdicts": {}}
-        session = FirstFound if self._way.replays else WithoutReplay
-        return session(*given, most=self._most, **(named | untaught))
+        ours = {"most": self._most, "known": self._known, "replays": self._way.replays}
+        return KnownFirst(*given, **(named | untaught | ours))
 
     def _hear(self, case: Case, repaired: Repaired, *, accepted: bool) -> None:
         if repaired.proven is not None:
@@ -197,13 +246,13 @@ def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, kee
     """Every case by every way and seed; what `keep` holds of them is kept, as long as it holds whole cases."""
     embedder = MiniLM()
     embedder.embed(["loaded before anything is tried"])
-    sandbox = Remembered(Bubblewrap())
+    sandbox, known = Remembered(Bubblewrap()), KnownVerdicts()
     found: list[Tried] = []
     with ExitStack() as stack, progress_bar(Console(stderr=True)) as bar:
         shown = bar.add_task("", total=len(cases) * len(ways) * seeds)
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="apprentice-curves-")))
         lives = [
-            Life(way, seed, scratch / f"{number}-{seed}", embedder, sandbox, most)
+            Life(way, seed, scratch / f"{number}-{seed}", embedder, sandbox, most, known)
             for seed in range(1, seeds + 1)
             for number, way in enumerate(ways)
         ]
@@ -216,6 +265,7 @@ def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, kee
                 found.append(life.meet(case, right))
                 bar.advance(shown)
             sandbox.forget()
+            known.forget()
             keep.write_bytes(msgspec.json.encode(found))
             mine = [each for each in found if each.case == case.id]
             told = f"{sum(each.right for each in mine)} of {len(mine)} right, {time.monotonic() - began:.0f} s"

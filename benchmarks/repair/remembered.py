@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -19,19 +18,14 @@ from workers.ports import CompletedRun, Sandbox, SandboxSession, Workload
 
 
 class Remembered:
-    """`asked` counts what was asked of it, `ran` what really ran for that.
-
-    `seconds` is what all that was asked took when it really ran.
-    """
+    """`asked` counts what was asked of it, `run` what really ran for that."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._runs: dict[str, CompletedRun] = {}
         self._answers: dict[str, bytes] = {}
-        self._took: dict[str, float] = {}
         self.asked = 0
         self.ran = 0
-        self.seconds = 0.0
 
     def run(self, workload: Workload) -> CompletedRun:
         """As it ended before, or as it ends now."""
@@ -39,10 +33,7 @@ class Remembered:
         key = _key(workload)
         if key not in self._runs:
             self.ran += 1
-            began = time.monotonic()
             self._runs[key] = self._sandbox.run(workload)
-            self._took[key] = time.monotonic() - began
-        self.seconds += self._took[key]
         return self._runs[key]
 
     @contextmanager
@@ -54,20 +45,17 @@ class Remembered:
     def known(self, key: str) -> bytes | None:
         """An answer that was given before."""
         self.asked += 1
-        self.seconds += self._took.get(key, 0.0)
         return self._answers.get(key)
 
-    def learn(self, key: str, answer: bytes, seconds: float) -> None:
+    def learn(self, key: str, answer: bytes) -> None:
         """Keep an answer."""
         self.ran += 1
-        self.seconds += seconds
-        self._took[key] = seconds
         self._answers[key] = answer
 
     def forget(self) -> None:
         """Forget all, as nothing of it is asked again."""
-        for known in (self._runs, self._answers, self._took):
-            known.clear()
+        self._runs.clear()
+        self._answers.clear()
 
     def start(self, workload: Workload, stack: ExitStack) -> SandboxSession:
         """A real session."""
@@ -103,9 +91,8 @@ class _Session:
         key = f"{self._place}:{hashlib.sha256((self._opening or b'') + json.dumps(asked).encode()).hexdigest()}"
         answer = self._memory.known(key)
         if answer is None:
-            began = time.monotonic()
             answer = self._ask(line, timeout)
-            self._memory.learn(key, answer, time.monotonic() - began)
+            self._memory.learn(key, answer)
         return answer if number is None else json.dumps(dict(json.loads(answer), id=number)).encode()
 
     def _ask(self, line: bytes, timeout: float) -> bytes:
