@@ -1,14 +1,15 @@
 """What learning is worth in repairs of real past fixes, met in the order of time: `python -m benchmarks.repair.curves CLONE...`.
 
 Each way to repair meets the same cases one after another with one memory. A repair ends with the first candidate that
-passes the failing tests and those that cover it; then a maintainer merges it if the fix's whole suite passes with it, and
-closes it otherwise. That is what is called right. A candidate that was tried once is not run again: its verdict and its
+passes the failing tests and those that cover it; then a maintainer merges it if the fix's whole suite passes with it, or,
+where that cannot run here, if it is the fix, and closes it otherwise. That is what is called right. A candidate that was tried once is not run again: its verdict and its
 time are known then. Candidates end a repair, not seconds. One that is not right is worth all that may be tried.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import sys
 import tempfile
@@ -39,6 +40,7 @@ from memory.policy.learner import Learner
 from memory.policy.q_table import CONTROL, PRESENT, Cells
 from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
+from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
 from workers.repair.engines.engine import RepairDeps
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
@@ -227,7 +229,7 @@ class Life:
 
 
 class Judge:
-    """Whether a patch is right by the fix's whole suite. It looks at no patch twice."""
+    """Whether a patch is right by the fix's whole suite, or, where that cannot run, is the fix. It looks at no patch twice."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -238,8 +240,21 @@ class Judge:
         assert repaired.proven is not None, "only what is plausible is judged"
         key = (case.id, repaired.proven.patch)
         if key not in self._known:
-            self._known[key] = bool(judged(case, repaired, self._context))
+            by_suite = judged(case, repaired, self._context)
+            self._known[key] = is_solution(case, repaired.proven.patch) if by_suite is None else by_suite
         return self._known[key]
+
+
+def is_solution(case: Case, patch: str) -> bool:
+    """Whether a patch makes the code of the case's solution, comments and layout aside."""
+    assert case.solution is not None, "a past fix is known"
+    changed = [change.path for change in parse_diff(patch).files]
+    wanted = sorted(path.relative_to(case.solution).as_posix() for path in case.solution.rglob("*.py"))
+    return changed == wanted and all(
+        ast.dump(ast.parse(apply_unified((case.repository / path).read_text(), patch)))
+        == ast.dump(ast.parse((case.solution / path).read_text()))
+        for path in wanted
+    )
 
 
 def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, keep: Path) -> list[Tried]:
@@ -346,7 +361,7 @@ def main() -> None:
         cases = [case for case in load_cases(given.into) if int(case.labels.get("hunks", 1)) <= given.hunks]
     except BadCase as problem:
         parser.error(str(problem))
-    cases = sorted((case for case in cases if case.held_out), key=lambda case: case.labels.get("made", ""))
+    cases = sorted(cases, key=lambda case: case.labels.get("made", ""))
     found = lived(cases, given.ways, given.seeds, given.candidates, given.json)
     packages = len({case.labels.get("project") for case in cases})
     show(

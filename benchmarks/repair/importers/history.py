@@ -4,7 +4,8 @@ A commit is one when its message speaks of a bug and it touched code and tests. 
 touched fail before and pass after it, on this interpreter with what is installed beside it. Tests that fail after the
 fix as well are deselected; the project's own options are left out, since they ask for plugins that are not there.
 
-The engine sees the touched test modules. It is judged by the whole suite at the fix, where that runs in short time.
+The engine sees the touched test modules. It is judged by the whole suite at the fix, where that runs in short time; the
+fix's code is the case's solution.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ def _write(repository: Clone, commit: Commit, size: Size, into: Path) -> None:
             budget_seconds=BUDGET_SECONDS,
             held_out={} if judged else None,
             held_out_command=kept.held_out_command,
+            solution={path: (data or b"").decode() for path, data in fix.items()},
             labels={
                 "project": repository.name,
                 "commit": commit.id,
