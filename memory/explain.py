@@ -371,6 +371,9 @@ def _aftermath(why: Explanation) -> list[str]:
     if why.advantage is not None:
         better = "better" if why.advantage >= 0.0 else "worse"
         lines.append(f"It did {better} than expected by {abs(why.advantage):.2f}.")
+    if why.outcome is not None and why.outcome.credit:
+        credited, credit = why.outcome.credited, why.outcome.credit
+        lines.append(f"The edit was one of {credited}, which counts it as a proof of weight {credit:.2f}.")
     return lines or ["No feedback yet: silence teaches nothing."]
 
 

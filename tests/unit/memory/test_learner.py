@@ -132,6 +132,25 @@ def test_a_decision_keeps_what_was_expected_of_it(learner: Learner, store: Store
     assert decide(learner, arm=Arm.CONTROL).features == {}
 
 
+def test_the_strategy_of_the_edit_that_won_is_credited_with_the_advantage(learner: Learner, store: Store) -> None:
+    """A search that finds another strategy's edit teaches that one too, by as much as it did better than expected.
+
+    What was expected anyway, what failed, and the chosen strategy's own edit credit nothing further.
+    """
+    decision = learner.decide("t1", STATE, ["everything"], arm=Arm.LEARNED, prior={"everything": 0.3})
+    found = learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, made_by="guards")
+    assert (found.credited, found.credit) == ("guards", pytest.approx(found.target - 0.3))
+    cell = learner.cells(STATE)[STATE.here, "guards", Factor.PROOF]
+    assert (cell.weight, cell.mean) == (pytest.approx(found.credit, abs=1e-6), 1.0)
+    sure = learner.decide("t2", STATE, ["everything"], arm=Arm.LEARNED, prior={"everything": 1.0})
+    assert learner.conclude(sure, {"suite_green": 1.0}, made_by="guards").credit == 0.0
+    own = learner.decide("t3", STATE, ["guards"], arm=Arm.LEARNED, prior={})
+    assert learner.conclude(own, {"suite_green": 1.0}, made_by="guards").credited == ""
+    grown = store.ledger.cells_digest()
+    learner.rebuild()
+    assert store.ledger.cells_digest() == grown
+
+
 def test_outcome_records_the_shaped_reward(learner: Learner) -> None:
     """What an outcome teaches is its own reward: what may follow is looked up when it is chosen."""
     assert learner.conclude(decide(learner), {"tests_fixed": 0.5}).target == pytest.approx(0.15)

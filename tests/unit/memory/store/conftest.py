@@ -86,13 +86,15 @@ def decide() -> Callable[..., Decision]:
 def judge() -> Callable[..., Outcome]:
     """Make what the tests said of a decision."""
 
-    def make(decision_id: str = "d1", *, target: float = 0.5) -> Outcome:
+    def make(decision_id: str = "d1", *, target: float = 0.5, credited: str = "", credit: float = 0.0) -> Outcome:
         return Outcome(
             decision_id=decision_id,
             components={"tests": 1.0, "speed": -0.25},
             target=target,
             weights_version="w1",
             created_at=NOW,
+            credited=credited,
+            credit=credit,
         )
 
     return make

@@ -31,6 +31,7 @@ def history(decide: Decide, judge: Judge, react: React) -> tuple[list[Decision],
     rng = random.Random(5)
     decisions = [decide(f"d{number}", chosen=rng.choice(("guard", "swap"))) for number in range(30)]
     outcomes = [judge(decision.id, target=rng.random()) for decision in decisions[::2]]
+    outcomes += [judge(each.id, target=1.0, credited="rename", credit=rng.random()) for each in decisions[1::4]]
     kinds = (SignalKind.REACTION_UP, SignalKind.REJECTED)
     signals = [
         react(f"s{number}", rng.choice(decisions).id, source=f"e:{number}", weight=rng.random(), kind=rng.choice(kinds))
