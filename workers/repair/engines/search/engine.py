@@ -31,8 +31,8 @@ TURN_PRIOR = 0.2
 EVERYTHING_PRIOR = 0.3
 
 TURN_COST, EVERYTHING_COST = 0.02, 0.05
-"""What a turn of a strategy or of learned edits costs, and a search for all the time that is left, as shares of an accepted
-fix. Only the machine's time is spent: it is worth a fix in twenty."""
+"""What a turn of a strategy costs, and a search for all the time that is left, as shares of an accepted fix. Only the
+machine's time is spent: it is worth a fix in twenty. Learned edits cost the less, the fewer of them are tried."""
 
 REPLAYED = 20
 """So many learned edits are tried in a turn where one repaired the very same failure: elsewhere, most of them fit nothing."""
@@ -144,8 +144,9 @@ class SearchEngine:
             return None
         known = priors(self._queue.near(), replay=self._replay_prior())
         left = {name: prior for name, prior in known.items() if name not in tried}
-        costs = {name: EVERYTHING_COST if name == EVERYTHING else TURN_COST for name in left}
-        return Options(priors=left, costs=costs)
+        costs = dict.fromkeys(left, TURN_COST)
+        replay = max(replays(self._fitting), len(self._first)) / REPLAYED
+        return Options(priors=left, costs=costs | {REPLAY: TURN_COST * replay, EVERYTHING: EVERYTHING_COST})
 
     def _replay_prior(self) -> float:
         """That of learned edits; of near misses that earlier attempts left, that of any other turn."""
