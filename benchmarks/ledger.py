@@ -37,7 +37,7 @@ from memory.model import (
 )
 from memory.policy import q_table
 from memory.policy.learner import Learner
-from memory.store import Store, open_store, totals
+from memory.store import Store, open_store, pools, totals
 from memory.store.database import dump, insert_many
 from memory.store.tables import cells as cell_rows
 from memory.store.tables import decisions, outcomes, signals
@@ -186,7 +186,7 @@ def database(kind: str) -> Iterator[str]:
 
 def one_by_one(events: int, scale: Scale, seed: int) -> str:
     """The digest of a table to which every entry was added by itself, in another order, retractions first among them."""
-    sums: totals.Sums = {}
+    sums: pools.Sums = {}
     told = list(history(events, scale, seed))
     random.Random(seed + 1).shuffle(told)
     for event in told:

@@ -26,7 +26,7 @@ from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, valu
 from memory.retrieval.index import WordIndex, best, terms
 from memory.rewards import MILLIONTHS, PATTERN, acceptance, advantage, contributions_of_outcome
 from memory.store import Store
-from memory.store.totals import left_after
+from memory.store.pools import left_after
 
 NEIGHBOURS = 3
 

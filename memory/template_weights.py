@@ -14,7 +14,7 @@ from datetime import datetime
 from memory.model import AttemptOutcome, Experience, Factor, Family, Signal
 from memory.rewards import LEAST_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
 from memory.skills import parts_of
-from memory.store.totals import MILLION, QUORUM, Sum, Witness, reaching
+from memory.store.pools import MILLION, QUORUM, Sum, Witness, reaching
 
 # ── By the tests
 

@@ -33,7 +33,7 @@ from memory.model import (
 from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Neighbour
 from memory.rewards import repair_components
-from memory.store import Store, totals
+from memory.store import Store, pools, totals
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,7 +43,7 @@ UNLIKE = 0.4
 HALF_LIFE = 2000
 """So many attempts later a remembered case says half as much: strategies and code change."""
 
-ATTEMPT = totals.HALF_LIFE / HALF_LIFE
+ATTEMPT = pools.HALF_LIFE / HALF_LIFE
 """The time of an attempt, with which the table's evidence fades as fast: some eleven a day."""
 
 HALF = 0.5
@@ -191,7 +191,7 @@ class Table:
     """The part of the ledger that a learner uses, in memory: a life has some ten thousand decisions."""
 
     def __init__(self) -> None:
-        self.sums: defaultdict[Level, totals.Sums] = defaultdict(dict)
+        self.sums: defaultdict[Level, pools.Sums] = defaultdict(dict)
         self.decisions: dict[str, Decision] = {}
         self.ledger = self
 
@@ -230,8 +230,8 @@ class Table:
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
         """See `Ledger`."""
         found = {
-            (level, strategy, Factor(factor)): totals.reaching(
-                totals.faded(rows, period_of(at)), repository, Factor(factor), totals.QUORUM
+            (level, strategy, Factor(factor)): pools.reaching(
+                pools.faded(rows, period_of(at)), repository, Factor(factor), pools.QUORUM
             )
             for level in levels
             for (_, _, strategy, factor), rows in self.sums[level].items()

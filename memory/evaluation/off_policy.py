@@ -26,7 +26,7 @@ from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Le
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
-from memory.store.totals import left_after
+from memory.store.pools import left_after
 
 CLIP = 20.0
 """Larger weights count as this: a little bias for much less variance. Their share is reported."""

@@ -24,10 +24,11 @@ from memory.model import (
     TaskKind,
     period_of,
 )
-from memory.store import totals
+from memory.store import pools, totals
 from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, row_of
+from memory.store.pools import MILLION, QUORUM
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
-from memory.store.totals import MILLION, QUORUM, OfOutcomes, OfSignals
+from memory.store.totals import OfOutcomes, OfSignals
 
 JudgedOutcome = tuple[Outcome, Iterable[Contribution]]
 GivenSignal = tuple[Signal, Iterable[Contribution]]
@@ -169,8 +170,13 @@ class Ledger:
         Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
         """
         with self.database.reading() as connection:
-            period = None if at is None else period_of(at)
-            return totals.read(connection, levels, repository, quorum, period)
+            if at is None:
+                return totals.read(connection, levels, repository, quorum)
+            found, old = pools.read(connection, levels, repository, quorum, period_of(at))
+        if old:
+            with self.database.writing() as connection:
+                pools.refresh(connection, old, period_of(at))
+        return found
 
     def totals(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
         """The evidence of all repositories together, without quota or quorum: for statistics, not for choices."""

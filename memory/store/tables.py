@@ -182,7 +182,18 @@ cells = Table(
     *_keys("scope", "key", "strategy", "factor", "repository", "teacher"),
     Column("period", Integer, primary_key=True, autoincrement=False),
     *_required(BigInteger, "weight", "value"),
+    Index(None, "scope", "key", "repository"),
 )
+
+pools = Table(
+    "pools",
+    metadata,
+    *_keys("scope", "key", "strategy", "factor"),
+    *_required(Integer, "period"),
+    *_required(BigInteger, "weight", "value"),
+    *_required(Integer, "repositories", "people"),
+)
+"""What all repositories' evidence in a shared cell adds up to in a period."""
 
 # ── Memory ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-"""The table of sums over the ledger: one row for each witness of each cell, and what of it reaches a repository.
+"""The table of sums over the ledger: one row for each witness of each cell.
 
 Everything is an integer in millionths, so no order of adding matters: a rebuild gives the same table, bit for bit.
 """
@@ -6,118 +6,17 @@ Everything is an integer in millionths, so no order of adding matters: a rebuild
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
-from functools import cache
-from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Integer, case, cast, delete, func, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Integer, case, cast, delete, func, select, text, true, tuple_
 
 from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
+from memory.store import pools
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
+from memory.store.pools import ENTRY, MILLION, SPOT, Entry, Sum, Sums, cell_of, faded, pool, reaching
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
-# ── Pools
-
-MILLION = 1_000_000
-
-QUOTA = 20 * MILLION
-"""As much as one repository counts for in a cell that others read, in millionths of an observation.
-
-Two or three times the weight of the broad levels to a reader: enough to count, too little to outweigh all others.
-"""
-
-QUORUM = 2
-"""How many other repositories, and for acceptance people, must have taught a cell before it reaches a repository."""
-
-Sum = tuple[int, int]
-"""Weight and value, in millionths."""
-
-Witness = tuple[str, str]
-"""Repository and teacher; the teacher is empty where tests decided."""
-
-Entry = tuple[str, str, int]
-"""A witness and the period of the decisions: one row of a cell."""
-
-HALF_LIFE = timedelta(days=180)
-"""Evidence this old weighs a half: people, code and the engine change. That of remembered cases is the same."""
-
-
-@cache
-def left_after(periods: int) -> int:
-    """What is left of evidence after so many periods, in millionths."""
-    return round(MILLION * math.exp2(-max(periods, 0) * (PERIOD / HALF_LIFE)))
-
-
-def faded(rows: Mapping[Entry, Sum], period: int | None) -> dict[Witness, Sum]:
-    """The rows of a cell by witness, as they count in a period; None: in full. Rounded down, so that they are whole numbers."""
-    sums: dict[Witness, Sum] = {}
-    for (repository, teacher, then), (weight, value) in rows.items():
-        left = MILLION if period is None else left_after(period - then)
-        known = sums.get((repository, teacher), (0, 0))
-        sums[repository, teacher] = (known[0] + weight * left // MILLION, known[1] + value * left // MILLION)
-    return sums
-
-
-class Pool(NamedTuple):
-    """The quota-bounded sum over repositories, how many of them have evidence, and how many people gave it."""
-
-    weight: int = 0
-    value: int = 0
-    repositories: int = 0
-    people: int = 0
-
-
-def share(weight: int, value: int) -> Sum:
-    """What one repository's evidence counts for with others; nothing when all of it was taken back."""
-    if weight <= 0:
-        return 0, 0
-    return (weight, value) if weight <= QUOTA else (QUOTA, QUOTA * value // weight)
-
-
-def pool(rows: Mapping[Witness, Sum]) -> Pool:
-    """The pool of one cell's rows."""
-    repositories: dict[str, Sum] = {}
-    people: dict[str, int] = {}
-    for (repository, teacher), (weight, value) in rows.items():
-        known = repositories.get(repository, (0, 0))
-        repositories[repository] = (known[0] + weight, known[1] + value)
-        people[teacher] = people.get(teacher, 0) + weight
-    shares = [share(*each) for each in repositories.values()]
-    return Pool(
-        weight=sum(weight for weight, _ in shares),
-        value=sum(value for _, value in shares),
-        repositories=sum(weight > 0 for weight, _ in shares),
-        people=sum(1 for teacher, weight in people.items() if teacher and weight > 0),
-    )
-
-
-def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quorum: int) -> Cell | None:
-    """The evidence of one cell for a repository: its own in full, and the pool of all others where they are a quorum.
-
-    Repositories count as well as people, because the owner of a repository can add any number of accounts to teach there.
-    """
-    own = [each for (where, _), each in rows.items() if where == repository]
-    weight, value = (sum(each[part] for each in own) for part in (0, 1))
-    others = pool({witness: each for witness, each in rows.items() if witness[0] != repository})
-    if others.repositories < quorum or (factor is Factor.ACCEPTANCE and others.people < quorum):
-        others = Pool()
-    return _cell(weight + others.weight, value + others.value, (weight > 0) + others.repositories)
-
-
-# ── Cells
-
-Spot = tuple[str, str, str, str]
-"""Scope, key, strategy, factor: one cell of the table."""
-
-Sums = dict[Spot, dict[Entry, Sum]]
-"""For each cell, what each witness adds to it in each period."""
-
 Found = Mapping[tuple[Level, str, Factor], Cell]
-
-_NAMES = ("scope", "key", "strategy", "factor")
-_ENTRY = ("repository", "teacher", "period")
 
 
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
@@ -131,41 +30,50 @@ def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
 
 
 def add(connection: Connection, contributions: Iterable[Contribution]) -> None:
-    """Add to the stored cells. Rows are locked in the order of their keys: two writers cannot deadlock."""
+    """Add to the stored cells and pools. Rows are locked in the order of their keys: two writers cannot deadlock."""
     sums: Sums = {}
     fold(sums, contributions)
+    held = pools.hold(connection, sums)
     insert = dialect_insert(connection, cells)
     addition = {name: cells.c[name] + insert.excluded[name] for name in ("weight", "value")}
     adding = insert.on_conflict_do_update(index_elements=list(cells.primary_key), set_=addition)
     for batch in in_batches(_rows(sums)):
         connection.execute(adding, batch)
+    pools.move(connection, held, sums)
 
 
 def lock(connection: Connection) -> None:
     """Let no other writer in until the end of the transaction. Readers go on."""
     if connection.dialect.name == "postgresql":  # on SQLite the write transaction itself is the lock
-        connection.execute(text("LOCK TABLE cells IN EXCLUSIVE MODE"))
+        connection.execute(text("LOCK TABLE pools, cells IN EXCLUSIVE MODE"))
 
 
 def _rows(sums: Sums) -> Iterator[Row]:
     for spot in sorted(sums):
         for entry, total in sorted(sums[spot].items()):
-            yield dict(zip((*_NAMES, *_ENTRY, "weight", "value"), (*spot, *entry, *total), strict=True))
+            yield dict(zip((*SPOT, *ENTRY, "weight", "value"), (*spot, *entry, *total), strict=True))
 
 
 def replace(connection: Connection, sums: Sums) -> None:
     """Make these the whole table. The caller holds the lock."""
     connection.execute(delete(cells))
     insert_many(connection, cells, _rows(sums))
+    pools.replace(connection, sums)
 
 
 def read(
     connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int | None = None
 ) -> Found:
-    """The cells at these levels that hold evidence for `repository`, as it counts in a period; None: in full."""
+    """The cells at these levels that hold evidence for `repository`, from their rows alone, as it counts in a period; None: in
+    full."""
     rows = _at(connection, levels)
     found = {spot: reaching(faded(each, period), repository, spot[2], quorum) for spot, each in rows}
     return {spot: cell for spot, cell in found.items() if cell is not None}
+
+
+def replace_pools(connection: Connection) -> None:
+    """Make the pools of the whole table anew from its rows."""
+    pools.replace(connection, pools.rows_where(connection, true()))
 
 
 def _at(
@@ -173,13 +81,7 @@ def _at(
 ) -> Iterator[tuple[tuple[Level, str, Factor], dict[Entry, Sum]]]:
     """Every cell at these levels with its rows."""
     wanted = tuple_(cells.c.scope, cells.c.key).in_([(level.scope, level.key) for level in levels])
-    sums: Sums = {}
-    columns = (cells.c[name] for name in (*_NAMES, *_ENTRY, "weight", "value"))
-    for scope, key, strategy, factor, repository, teacher, period, weight, value in connection.execute(
-        select(*columns).where(wanted)
-    ):
-        sums.setdefault((scope, key, strategy, factor), {})[repository, teacher, period] = (weight, value)
-    for (scope, key, strategy, factor), rows in sums.items():
+    for (scope, key, strategy, factor), rows in pools.rows_where(connection, wanted).items():
         yield (Level(scope, key), strategy, Factor(factor)), rows
 
 
@@ -188,13 +90,9 @@ def totals(connection: Connection, levels: Sequence[Level]) -> Found:
     found = {}
     for spot, rows in _at(connection, levels):
         weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
-        if cell := _cell(weight, value, pool(faded(rows, None)).repositories):
+        if cell := cell_of(weight, value, pool(faded(rows, None)).repositories):
             found[spot] = cell
     return found
-
-
-def _cell(weight: int, value: int, witnesses: int) -> Cell | None:
-    return Cell(weight / MILLION, value / weight, witnesses) if weight > 0 else None
 
 
 def digest(connection: Connection) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy import Column, String, inspect
 from memory.migrations.versions.v0040_credit import add_credit
 from memory.rewards import contributions_of_feedback, contributions_of_outcomes
 from memory.store import totals
-from memory.store.tables import cells, decisions
+from memory.store.tables import cells, decisions, pools
 
 revision = "0030"
 down_revision = "0020"
@@ -25,4 +25,5 @@ def upgrade() -> None:
     add_credit(connection)
     cells.drop(connection)
     cells.create(connection)
+    pools.create(connection, checkfirst=True)
     totals.replace(connection, totals.derived(connection, contributions_of_outcomes, contributions_of_feedback))

@@ -31,12 +31,12 @@ from tests.made_up import REPOSITORY, made_up
 LOCAL = "local/shop"
 
 
-def teach(store: Store, repository: str, now: datetime) -> str:
+def teach(store: Store, repository: str, now: datetime, by: int = 1) -> str:
     """A choice in a repository, and one verdict on it; its id."""
     learner = Learner(store, random.Random(repository), lambda: now, control_share=0.0)
     state = State(kind=TaskKind.REPAIR, repository=repository, label="AssertionError", family="assertion")
     decision = learner.decide("t", state, ("operators",), arm=Arm.LEARNED, prior={})
-    learner.record_signal(decision.id, SignalKind.ACCEPTED, Actor(id=1, login="ada"), Permission.WRITE, "comment:1")
+    learner.record_signal(decision.id, SignalKind.ACCEPTED, Actor(id=by, login="ada"), Permission.WRITE, "comment:1")
     return decision.id
 
 
@@ -134,6 +134,23 @@ def test_an_older_table_learns_when_its_evidence_came(store: Store, database_url
     with open_store(database_url) as newer:
         assert newer.ledger.cells_digest() == before
         assert all(each.state.after == "" for each in newer.ledger.decisions_of_task("t"))
+
+
+def test_an_older_table_gets_its_pools(store: Store, database_url: str, now: datetime) -> None:
+    """From the revision before, pools are made of the rows: others are heard as far as before."""
+    for number in ("77", "78", "79"):
+        teach(store, number, now, by=int(number))
+    levels = State(kind=TaskKind.REPAIR, repository="80", label="KeyError", family="lookup").levels()
+    before = store.ledger.cells(levels, repository="80", at=now)
+    assert before
+    with store.database.writing() as connection:
+        connection.execute(text("DROP TABLE pools"))
+        connection.execute(text("DROP INDEX ix_cells_scope_key_repository"))
+        for name in ("credited", "credit_millionths"):
+            connection.execute(text(f"ALTER TABLE outcomes DROP COLUMN {name}"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0030'"))
+    with open_store(database_url) as newer:
+        assert newer.ledger.cells(levels, repository="80", at=now) == before
 
 
 def test_a_name_that_was_taken_again(store: Store) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import delete
 
-from memory.model import Cell, Contribution, Decision, Factor, Level, Signal
-from memory.store import Store
-from memory.store.totals import MILLION, QUOTA, Pool, Sum, Witness, pool, share
+from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
+from memory.store import Store, totals
+from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, pool, share
+from memory.store.tables import pools
 
 Contribute = Callable[..., Contribution]
 Decide = Callable[..., Decision]
@@ -132,3 +137,56 @@ def test_a_table_of_many_cells_at_once_is_the_same(
 def test_nobody_is_an_empty_pool() -> None:
     """No rows, or rows that were taken back, are nobody's."""
     assert pool({}) == pool({("a", "1"): (0, 0)}) == Pool()
+
+
+LEVELS = (GLOBAL, Level(scope="family", key="repair|lookup"), Level(scope="repository", key=f"repair|{HERE}|KeyError"))
+
+
+def evidence(rng: random.Random, period: int) -> Contribution:
+    """What a test or a person may add about this time, somewhere."""
+    level = rng.choice(LEVELS)
+    teacher = rng.choice(["", "1", "2", "3"])
+    weight = rng.randrange(0, 2 * QUOTA)
+    return Contribution(
+        level=level,
+        strategy=rng.choice(["guard", "swap"]),
+        factor=Factor.ACCEPTANCE if teacher else Factor.PROOF,
+        weight=weight,
+        value=rng.randrange(0, weight + 1),
+        repository=HERE if level.scope == "repository" else rng.choice([HERE, "a", "b", "c"]),
+        teacher=teacher,
+        period=period - rng.choice([0, 0, 1, 3]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pools_say_what_the_rows_say(store: Store, decide: Decide, react: React, now: datetime, seed: int) -> None:
+    """After any additions and retractions, in any period, at any quorum, for each repository: bit for bit."""
+    rng = random.Random(seed)
+    added: list[Contribution] = []
+    for step in range(60):
+        at = now + step // 20 * PERIOD
+        parts = [evidence(rng, period_of(at)) for _ in range(rng.randrange(1, 5))]
+        if added and rng.random() < 0.3:
+            undone = added.pop(rng.randrange(len(added)))
+            parts.append(replace(undone, weight=-undone.weight, value=-undone.value))
+        added += [part for part in parts if part.weight >= 0]
+        teach(store, decide, react, *parts)
+        for repository, quorum in ((HERE, 2), ("a", 1), ("nowhere", 3)):
+            levels = LEVELS if repository == HERE else LEVELS[:2]
+            with store.database.reading() as connection:
+                wanted = totals.read(connection, levels, repository, quorum, period_of(at))
+            assert store.ledger.cells(levels, repository=repository, quorum=quorum, at=at) == wanted
+
+
+def test_a_rebuild_makes_the_pools_anew(store: Store, decide: Decide, react: React, now: datetime) -> None:
+    """They are derived from the table that was derived, and say the same as before."""
+    rng = random.Random(7)
+    teach(store, decide, react, *(evidence(rng, period_of(now)) for _ in range(40)))
+    before = store.ledger.cells(LEVELS, repository=HERE, at=now)
+    with store.database.writing() as connection:
+        connection.execute(delete(pools))
+        totals.replace_pools(connection)
+    assert store.ledger.cells(LEVELS, repository=HERE, at=now) == before
+    store.ledger.rebuild(lambda *_: (), lambda *_: ())
+    assert store.ledger.cells(LEVELS, repository=HERE, at=now) == {}
