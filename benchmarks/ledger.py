@@ -97,7 +97,7 @@ def history(events: int, scale: Scale, seed: int) -> Iterator[Event]:
     for number in range(number_of):
         state, chosen = scale.state(rng), rng.choice(STRATEGIES)
         at = AT - LONG * (number / number_of)
-        judgement = (state, chosen, period_of(at), 1, rng.randrange(1_000_001))
+        judgement = (state, chosen, period_of(at), 1_000_000, rng.randrange(1_000_001))
         kind, weight = rng.choice(KINDS), rng.choice(WEIGHTS)
         teacher = scale.teacher(state.repository, rng)
         verdict = (state, chosen, period_of(at), teacher, kind, weight, 1) if number % 3 else None
@@ -127,7 +127,7 @@ def _decision(event: Event, body: str) -> Row:
 
 def _outcome(event: Event, body: str) -> Row:
     target = event.judgement[-1]
-    return (f"{event.number:016x}", target / 1e6, target, AT, body)
+    return (f"{event.number:016x}", target / 1e6, target, 0, "", AT, body)
 
 
 def _signals(event: Event, body: str) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, false, or_, select
 
 from memory.model import PERIOD, Cell, Factor, Level
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
@@ -144,7 +144,7 @@ def hold(connection: Connection, spots: Iterable[Spot]) -> dict[Spot, tuple[int,
     return {
         spot: known
         for batch in in_batches(shared, 200)
-        for spot, known in _stored(connection, tuple_(*_ORDER).in_(batch), hold=True).items()
+        for spot, known in _stored(connection, or_(*map(_at, batch)), hold=True).items()
     }
 
 
@@ -210,6 +210,11 @@ def _at(spot: Spot) -> ColumnElement[bool]:
     return and_(*(pools.c[name] == value for name, value in zip(SPOT, spot, strict=True)))
 
 
+def at_levels(table: Table, levels: Sequence[Level], *also: ColumnElement[bool]) -> ColumnElement[bool]:
+    """The rows of a table at these levels. Alternatives, as SQLite searches no index for a row value in a list."""
+    return or_(false(), *(and_(table.c.scope == scope, table.c.key == key, *also) for scope, key in levels))
+
+
 def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
     """These rows, by cell."""
     sums: Sums = {}
@@ -243,10 +248,8 @@ def read(
 ) -> tuple[Found, set[Spot]]:
     """The cells at these levels that hold evidence for a repository, as it counts in a period; and those whose pool is of an
     earlier one."""
-    keys = [(level.scope, level.key) for level in levels]
-    here = and_(tuple_(cells.c.scope, cells.c.key).in_(keys), cells.c.repository == repository)
-    own = rows_where(connection, here)
-    stored = _stored(connection, tuple_(pools.c.scope, pools.c.key).in_(keys))
+    own = rows_where(connection, at_levels(cells, levels, cells.c.repository == repository))
+    stored = _stored(connection, at_levels(pools, [level for level in levels if level.scope not in PRIVATE]))
     found: Found = {}
     old: set[Spot] = set()
     for spot in own.keys() | stored.keys():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, Integer, case, cast, delete, func, select, text, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Integer, case, cast, delete, func, select, text, true
 
 from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store import pools
@@ -80,8 +80,7 @@ def _at(
     connection: Connection, levels: Sequence[Level]
 ) -> Iterator[tuple[tuple[Level, str, Factor], dict[Entry, Sum]]]:
     """Every cell at these levels with its rows."""
-    wanted = tuple_(cells.c.scope, cells.c.key).in_([(level.scope, level.key) for level in levels])
-    for (scope, key, strategy, factor), rows in pools.rows_where(connection, wanted).items():
+    for (scope, key, strategy, factor), rows in pools.rows_where(connection, pools.at_levels(cells, levels)).items():
         yield (Level(scope, key), strategy, Factor(factor)), rows
 
 
