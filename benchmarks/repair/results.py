@@ -17,7 +17,8 @@ from memory.intervals import wilson
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One case. `correct` is None without held-out tests, or where nothing was proposed; `problem` says why it did not run.
 
-    `candidates_to_first` and `seconds_to_first` lead to the first plausible candidate, the others to the returned patch.
+    `candidates_to_first` and `seconds_to_first` lead to the first plausible candidate, the others to the returned patch;
+    `rivals`, which it was compared with, are not among the candidates.
     `tier` is the confidence of the proof, `asked` tells that the maintainer is asked about the patch, `undecided` that it
     is shown and not proposed, `share` how much of the weight of all plausible patches behaves as it does.
     """
@@ -37,6 +38,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     asked: bool = False
     undecided: bool = False
     share: float = 1.0
+    rivals: int = 0
     problem: str = ""
     labels: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -118,7 +120,8 @@ def _summary(cases: Sequence[Result]) -> str:
         ("seconds to the first plausible patch", median(c.seconds_to_first for c in fixed)),
         ("seconds to the returned patch", median(c.seconds for c in fixed)),
         ("candidates to the first plausible patch", median(c.candidates_to_first for c in fixed)),
-        ("candidates to the returned patch", median(c.candidates for c in fixed)),
+        ("candidates tried in all", median(c.candidates for c in fixed)),
+        ("rivals of these, compared with them", median(c.rivals for c in fixed)),
     ]
     return table.text()
 
