@@ -30,9 +30,10 @@ TURN_PRIOR = 0.2
 
 EVERYTHING_PRIOR = 0.3
 
-TURN_COST, EVERYTHING_COST = 0.02, 0.05
-"""What a turn of a strategy costs, and a search for all the time that is left, as shares of an accepted fix. Only the
-machine's time is spent: it is worth a fix in twenty. Learned edits cost the less, the fewer of them are tried."""
+TURN_COST = EVERYTHING_COST = 0.01
+"""What a turn of a strategy costs, and a search for all the time that is left, as shares of an accepted fix: minutes of a
+machine, against the time of people. A turn takes seconds, and as much again of the time until a fix that others would find.
+Learned edits cost the less, the fewer of them are tried."""
 
 REPLAYED = 20
 """So many learned edits are tried in a turn where one repaired the very same failure: elsewhere, most of them fit nothing."""
