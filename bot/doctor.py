@@ -28,7 +28,6 @@ from workers.sandbox.launching import SYSTEM_PATH
 from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings
 
 MODEL_SECONDS = 5.0
-KEY_BITS = 2048
 SYSTEM_SETTINGS = Path("/etc/apprentice")
 """Where the systemd units read their settings."""
 OUR_PROGRAMS = Path(sys.executable).absolute().parent
@@ -206,38 +205,21 @@ def _app(settings: MintSettings) -> MachineCheck:
     if missing := _missing("github", "cryptography", "celery", "starlette"):
         detail = f"only local use works: {missing[0]} is not installed: pip install 'apprentice[app]'"
         return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
-    from workers.github.minting import MintingClient  # loads PyGithub
+    from workers.github.auth import check_app  # loads PyGithub
+    from workers.github.minting import MintingClient
 
     key = settings.private_key_file
     if settings.app_id and key and key.is_file():
-        if problem := _key_problem(key):
-            detail = f"{key} {problem}; generate a key on the App's page and download it"
-            return MachineCheck(name="GitHub App", state=CheckState.MISSING, detail=detail)
+        try:
+            check_app(settings)
+        except CannotRun as error:
+            return MachineCheck(name="GitHub App", state=CheckState.MISSING, detail=str(error))
         return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
     try:
         return _ok("GitHub App", f"id {MintingClient(settings.socket()).identity().id}, by the minting process")
     except ApprenticeError as error:
         detail = f"only local use works: {error}; see README.md"
         return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
-
-
-def _key_problem(path: Path) -> str:
-    """Why GitHub would accept nothing that this key signs; empty for a good one."""
-    from cryptography.exceptions import UnsupportedAlgorithm  # of the extra `app`
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(path.read_bytes(), None)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    except TypeError:
-        return "is locked with a passphrase"
-    except (ValueError, UnsupportedAlgorithm):
-        return "is no private key in PEM"
-    if not isinstance(key, RSAPrivateKey):
-        return "is no RSA key"
-    return f"has only {key.key_size} bits" if key.key_size < KEY_BITS else ""
 
 
 def _files(settings: MintSettings) -> Iterator[MachineCheck]:

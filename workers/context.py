@@ -13,13 +13,15 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import structlog
+
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
 from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
-from memory.store import Store, open_store
+from memory.store import Store, await_store, open_store
 from workers.configuration.schema import ANY_ENVIRONMENT, NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
@@ -40,6 +42,8 @@ if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing
     from workers.github.minting import MintingClient
     from workers.llm.client import Models
     from workers.llm.messages import Model
+
+_log = structlog.get_logger()
 
 Clock = Callable[[], datetime]
 
@@ -236,6 +240,17 @@ def open_context(
         progress=progress,
         models=_models(settings, store, clock),
     )
+
+
+def check_worker(settings: WorkerSettings) -> None:
+    """What each process of a worker needs, once before they start: a database with our schema, and settings that fit.
+
+    Raises StoreError, or StoreUnavailable where the database does not answer for `start_seconds`, and BadInput.
+    """
+    wait = settings.start_seconds
+    with await_store(settings.database(), seconds=wait, report=_log.warning) as store:
+        current(store)
+        _models(settings, store, utc_now)
 
 
 def _models(settings: WorkerSettings, store: Store, clock: Clock) -> Models | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -38,6 +39,8 @@ def private(home: Path) -> Path:
         open_to_others = found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077
         if open_to_others and OURS.issuperset(each.name for each in home.iterdir()):
             home.chmod(0o700)
+        if not os.access(home, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "nothing can be written there")
     except OSError as error:
         raise CannotRun(
             f"{home} cannot be used: {error.strerror}; set APPRENTICE_HOME to a directory of yours"

@@ -60,6 +60,11 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
     broker_url: str = Field("", description="Celery broker (`redis://…`); empty for the embedded one under `home`.")
+    start_seconds: float = Field(
+        30.0,
+        ge=0,
+        description="How long a process of the App waits at its start for a database that does not answer; then it ends with 75.",
+    )
     bot_name: str = Field(
         "apprentice", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}$", description="The bot's name in comments: `@NAME fix`."
     )

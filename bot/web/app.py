@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from bot.web.metrics import Metrics
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
-from workers.errors import BadInput
+from workers.errors import BadInput, CannotRun
 from workers.jobs import Job
 from workers.queue.runner import Send, rows
 from workers.settings import WebSettings
@@ -170,29 +171,51 @@ def create_app(
     return app
 
 
+def bound_sockets(host: str, port: int) -> list[socket.socket]:
+    """A socket for each address of `host`, bound and not yet listening. Raises CannotRun for a used port or another's address."""
+    with ExitStack() as closed_on_error:
+        bound = []
+        try:
+            for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                made = closed_on_error.enter_context(socket.socket(family, kind, protocol))
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.bind(address)
+                bound.append(made)
+        except OSError as error:
+            advice = "set APPRENTICE_HOST and APPRENTICE_PORT to an address that is free"
+            raise CannotRun(f"cannot listen on {host} port {port}: {error.strerror}; {advice}") from error
+        closed_on_error.pop_all()
+        return bound
+
+
 def serve(settings: WebSettings) -> None:
-    """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, StoreError without a database."""
+    """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, CannotRun where it cannot listen, and StoreError,
+    StoreUnavailable where the database does not answer for `start_seconds`."""
     import uvicorn  # this, SQLAlchemy and Celery are slow to import
 
     from bot.web.connections import BACKLOG, LimitedConnection
-    from memory.store import open_store
+    from memory.store import await_store
     from workers.queue.celery_app import make_celery, send
 
     required_secret(settings)
     celery = make_celery(settings)
-    with open_store(settings.database()) as store:
+    sockets = bound_sockets(settings.host, settings.port)
+    with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
         app = create_app(settings, store, functools.partial(send, celery), lambda: datetime.now(UTC))
-        uvicorn.run(
-            app,
-            host=settings.host,
-            port=settings.port,
-            http=LimitedConnection,
-            ws="none",
-            backlog=BACKLOG,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=10,
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=LimitedConnection,
+                ws="none",
+                backlog=BACKLOG,
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=10,
+            )
         )
+        server.run(sockets=sockets)
 
 
 async def _front_page() -> Response:

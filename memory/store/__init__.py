@@ -6,21 +6,25 @@ one transaction unless it says otherwise. A Store belongs to one process: after 
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
 from sqlalchemy import Connection, inspect, text
 
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.store.calls import Calls
-from memory.store.database import Database, connect, queue_for
+from memory.store.database import USE, Database, connect, is_lasting, queue_for
 from memory.store.documents import Documents, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
 from memory.store.tasks import Posts, Tasks
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "await_store", "open_store"]
+
+LONGEST_PAUSE = 5.0
 
 HEAD = "0040"
 """The newest revision under memory/migrations/versions."""
@@ -92,15 +96,39 @@ class Store:
 def open_store(url: str) -> Store:
     """The store at `url` (`sqlite:////absolute/path.db` or `postgresql://…`), its schema brought up to date.
 
-    Creates an SQLite file and its directory. Raises StoreError for a URL that cannot work and for a schema that this code
-    cannot upgrade, StoreUnavailable for a server that does not answer.
+    Creates an SQLite file and its directory. Raises StoreError for a URL that cannot work, a server or file that refuses us,
+    and a schema that this code cannot upgrade; StoreUnavailable for a server that does not answer.
     """
     database = connect(url)
     with ExitStack() as closed_on_error:
         closed_on_error.callback(database.engine.dispose)
-        _migrate(database)
+        try:
+            _migrate(database)
+        except StoreUnavailable as error:
+            if is_lasting(error):
+                raise StoreError(f"{error}; check APPRENTICE_DATABASE_URL: {USE}") from error
+            raise
         closed_on_error.pop_all()
     return Store(database)
+
+
+def await_store(url: str, *, seconds: float, report: Callable[[str], None]) -> Store:
+    """The store at `url`, as soon as its database answers; `report` gets one line if that takes a while.
+
+    Raises StoreUnavailable after `seconds`, and StoreError at once where waiting does not help.
+    """
+    deadline, pause = time.monotonic() + seconds, 0.1
+    while True:
+        try:
+            return open_store(url)
+        except StoreUnavailable as error:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise
+            if pause == 0.1:
+                report(f"waiting up to {seconds:g} s: {error}")
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _migrate(database: Database) -> None:

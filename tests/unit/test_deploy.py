@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.cli.console import BAD_INPUT
 from bot.web.events import KNOWN
 from bot.web.metrics import Metrics
 from memory.model.jobs import JobState, NewJob
@@ -277,6 +278,16 @@ def test_units_run_commands_that_exist(name: str, command: str) -> None:
     assert directives["WantedBy"] == ["multi-user.target"]
     set_here = re.findall(rf"({PREFIX}[A-Z_]+)=", " ".join(directives["Environment"]))
     assert {each.removeprefix(PREFIX).lower() for each in set_here} <= set(PROCESSES[name].model_fields)
+
+
+def test_units_wait_for_their_servers() -> None:
+    """Each starts after the servers on its machine, is started again whatever is temporary, and is not for a wrong setting."""
+    for name in PROCESSES:
+        after = set(" ".join(unit(name)["After"]).split())
+        assert {"network-online.target", "postgresql.service", "redis-server.service", "redis.service"} <= after
+        assert (unit(name)["Restart"], unit(name)["StartLimitIntervalSec"]) == (["always"], ["0"])
+        assert unit(name)["RestartPreventExitStatus"] == [str(BAD_INPUT)]
+    assert "apprentice-mint.service" in " ".join(unit("worker")["After"])
 
 
 def test_units_split_the_secrets() -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import requests.exceptions
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
 from msgspec import structs
 
@@ -21,6 +25,7 @@ from workers.settings import MintSettings
 API_VERSION = "2022-11-28"
 USER_AGENT = "apprentice"
 TIMEOUT_SECONDS = 30
+KEY_BITS = 2048
 READS_ONLY = frozenset({"GET", "HEAD"})
 
 
@@ -57,16 +62,36 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
     )
 
 
+def check_app(settings: MintSettings) -> Path:
+    """The file of the App's key; raises CannotRun without an App, and for a key that GitHub would not accept."""
+    key = settings.private_key_file
+    if not settings.app_id or key is None:
+        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see docs/install.md")
+    if problem := _key_problem(key):
+        raise CannotRun(f"the private key {key} {problem}; generate a key on the App's page and download it")
+    return key
+
+
 def app_of(settings: MintSettings) -> GitHubApp:
-    """The App in the settings; raises CannotRun without one, or when its key is unreadable."""
-    if not settings.app_id or settings.private_key_file is None:
-        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
-    try:
-        key = settings.private_key_file.read_text()
-    except OSError as error:
-        raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
+    """The App in the settings; raises CannotRun as `check_app` does."""
+    key = check_app(settings).read_text()
     own_secrets.add(key)
     return GitHubApp(integration(settings.github_url, settings.app_id, key))
+
+
+def _key_problem(path: Path) -> str:
+    """Why GitHub would accept nothing that this key signs; empty for a good one."""
+    try:
+        key = load_pem_private_key(path.read_bytes(), None)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except TypeError:
+        return "is locked with a passphrase"
+    except (ValueError, UnsupportedAlgorithm):
+        return "is no private key in PEM"
+    if not isinstance(key, RSAPrivateKey):
+        return "is no RSA key"
+    return f"has only {key.key_size} bits" if key.key_size < KEY_BITS else ""
 
 
 @contextmanager

@@ -177,8 +177,12 @@ def minting(settings: MintSettings) -> Iterator[None]:
     own, peer = os.geteuid(), _user(settings.mint_peer)
     minter = Minter(app_of(settings), frozenset({own, peer}))
     path = settings.socket()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _Server(path, minter, 0o600 if peer == own else 0o660) as server:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        server = _Server(path, minter, 0o600 if peer == own else 0o660)
+    except OSError as error:
+        raise CannotRun(f"cannot listen on {path}: {error.strerror}; set APPRENTICE_MINT_SOCKET") from error
+    with server:
         threading.Thread(target=server.serve_forever, name="minting", daemon=True).start()
         try:
             yield
@@ -220,6 +224,15 @@ class MintingClient:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def is_there(self) -> bool:
+        """Whether a process listens."""
+        try:
+            with socket.socket(socket.AF_UNIX) as connection, _short(self._path) as address:
+                connection.connect(address)
+        except OSError:
+            return False
+        return True
 
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
         """A token for this repository alone."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import structlog
 
 from memory.errors import StoreError
-from memory.store import Store, open_store
+from memory.store import Store, await_store
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
@@ -51,12 +51,11 @@ def enqueue_policy_check(store: Store, now: datetime, *, every: float = POLICY_C
 
 
 def run_sweeper(settings: SweeperSettings) -> None:
-    """Sweep until SIGTERM or SIGINT. Waits while the database or the broker is unavailable."""
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    celery = make_celery(settings)
-    with open_store(settings.database()) as store:
+    """Sweep until SIGTERM or SIGINT. Waits while the database or the broker is unavailable; at the start for `start_seconds`."""
+    celery, ended = make_celery(settings), threading.Event()
+    with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
         while not ended.is_set():
             _sweep_once(
                 store,

@@ -87,7 +87,10 @@ def test_a_key_that_is_none(make: Callable[[], bytes], problem: str, settings: M
     settings.private_key_file.write_bytes(make())
     check = _app(settings)
     assert check.state is CheckState.MISSING
-    assert check.detail == f"{settings.private_key_file} {problem}; generate a key on the App's page and download it"
+    assert (
+        check.detail
+        == f"the private key {settings.private_key_file} {problem}; generate a key on the App's page and download it"
+    )
 
 
 def test_a_good_key(settings: MintSettings) -> None:
