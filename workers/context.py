@@ -6,7 +6,7 @@ import random
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from importlib.util import find_spec
 from math import ceil
@@ -46,11 +46,6 @@ if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing
 _log = structlog.get_logger()
 
 Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    """The one clock of production."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +209,7 @@ class Context:
 
     def local_mirror(self, path: Path, name: str) -> Mirror:
         """The bare copy of a repository on this disk."""
-        remove_least_used(self.settings.home / "mirrors")
+        remove_least_used(self.settings.home / "mirrors", seconds=self.settings.keep_files_days * 86_400.0)
         return Mirror(self.settings.home / "mirrors" / f"{name}.git", str(path), fetching=FETCHING_MUCH)
 
 
@@ -222,11 +217,12 @@ def open_context(
     settings: WorkerSettings,
     *,
     embedder: Embedder | None = None,
-    clock: Clock = utc_now,
+    clock: Clock | None = None,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Context:
-    """A context of real parts. It opens the store, and not the sandbox yet."""
+    """A context of real parts, by default on the database's clock. It opens the store, and not the sandbox yet."""
     store = open_store(settings.database())
+    clock = clock or store.clock
     rng = generator(settings, "")
     embedder = embedder or open_embedder(settings.embedder)
     return Context(
@@ -250,7 +246,7 @@ def check_worker(settings: WorkerSettings) -> None:
     wait = settings.start_seconds
     with await_store(settings.database(), seconds=wait, report=_log.warning) as store:
         current(store)
-        _models(settings, store, utc_now)
+        _models(settings, store, store.clock)
 
 
 def _models(settings: WorkerSettings, store: Store, clock: Clock) -> Models | None:
@@ -321,7 +317,7 @@ class JobContext(Context):
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""
-        remove_least_used(self.settings.home / "mirrors")
+        remove_least_used(self.settings.home / "mirrors", seconds=self.settings.keep_files_days * 86_400.0)
         return Mirror(self.settings.home / "mirrors" / f"{repository.id}.git", github.clone_url(), github.token())
 
 
@@ -329,7 +325,7 @@ def open_job_context(
     settings: WorkerSettings,
     *,
     embedder: Embedder | None = None,
-    clock: Clock = utc_now,
+    clock: Clock | None = None,
     progress: Callable[[str], None] = lambda _line: None,
     flows: Mapping[type, Flow] | None = None,
     notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None,
@@ -339,7 +335,7 @@ def open_job_context(
     shared = open_context(settings, embedder=embedder, clock=clock, progress=progress)
     return JobContext(
         **vars(shared),
-        connect=_connector(settings, clock, seconds_between_writes),
+        connect=_connector(settings, shared.clock, seconds_between_writes),
         hook=lambda: _hook(settings),
         defaults=_owner_file(settings),
         flows=flows or {},

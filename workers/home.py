@@ -57,9 +57,7 @@ def scratch(home: Path) -> Iterator[Path]:
     root = private(home) / "scratch"
     root.mkdir(mode=0o700, exist_ok=True)
     with _locked(root, wait=True):
-        for left in root.iterdir():
-            with suppress(OSError), _locked(left):  # another process holds it, or just removed it
-                shutil.rmtree(left, ignore_errors=True)
+        _remove_left(root)
         own = Path(tempfile.mkdtemp(dir=root))
         held = ExitStack()
         held.enter_context(_locked(own))
@@ -70,6 +68,24 @@ def scratch(home: Path) -> Iterator[Path]:
         finally:
             tempfile.tempdir = before
             _empty(own)
+
+
+def sweep_scratch(home: Path) -> int:
+    """Remove the scratch directories of processes that are gone; returns how many."""
+    root = home / "scratch"
+    if not root.is_dir():
+        return 0
+    with _locked(root, wait=True):
+        return _remove_left(root)
+
+
+def _remove_left(root: Path) -> int:
+    removed = 0
+    for left in root.iterdir():
+        with suppress(OSError), _locked(left):  # another process holds it, or just removed it
+            shutil.rmtree(left, ignore_errors=True)
+            removed += 1
+    return removed
 
 
 def _empty(own: Path) -> None:

@@ -74,9 +74,30 @@ class Settings(BaseSettings):
     control_share: float = Field(
         0.1, ge=0.0, le=0.9, description="Share of tasks that ignore everything learned, for comparison."
     )
+    keep_deliveries_days: int = Field(
+        30, ge=4, description="Days until a delivery is pruned; GitHub can send it again for three."
+    )
+    keep_jobs_days: int = Field(90, ge=1, description="Days until a job that has ended is pruned.")
+    keep_effects_days: int = Field(
+        400,
+        ge=1,
+        validate_default=True,
+        description="Days until the record of an effect on GitHub is pruned; until then it is not made twice.",
+    )
+    keep_files_days: int = Field(
+        30, ge=1, description="Days until a mirror or an environment that nothing uses is pruned."
+    )
     log_format: str = Field(
         "text", pattern="^(text|json)$", description="`text` for reading, `json` for log collectors."
     )
+
+    @field_validator("keep_effects_days")
+    @classmethod
+    def _outlives_jobs(cls, days: int, info: ValidationInfo) -> int:
+        """A job that is tried again must find what it did."""
+        if days < (jobs := info.data.get("keep_jobs_days", 0)):
+            raise ValueError(f"effects must be kept as long as jobs, {jobs} days")
+        return days
 
     @model_validator(mode="after")
     def _registered(self) -> Self:

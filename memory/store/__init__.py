@@ -18,15 +18,18 @@ from memory.store.calls import Calls
 from memory.store.database import USE, Database, connect, is_lasting, queue_for
 from memory.store.documents import Documents, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
+from memory.store.heartbeats import DatabaseClock, Heartbeats
+from memory.store.job_control import JobControl
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
 from memory.store.tasks import Posts, Tasks
+from memory.store.upkeep import Upkeep
 
 __all__ = ["Store", "await_store", "open_store"]
 
 LONGEST_PAUSE = 5.0
 
-HEAD = "0040"
+HEAD = "0050"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"
@@ -42,6 +45,12 @@ class Store:
         self.database = database
         self.inbox = Inbox(database)
         """Deliveries, jobs, and effects on GitHub."""
+        self.job_control = JobControl(database)
+        self.upkeep = Upkeep(database)
+        """Prunes old work, and counts what has ended."""
+        self.heartbeats = Heartbeats(database)
+        self.clock = DatabaseClock(database)
+        """The one clock of everything that several processes compare: leases, and when a job may run."""
         self.ledger = Ledger(database)
         """Decisions, outcomes, signals, and the sums derived from them."""
         self.policy_events = PolicyEvents(database)

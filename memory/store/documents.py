@@ -34,6 +34,14 @@ class Documents:
         with self.database.writing() as connection:
             upsert(connection, _row(self.kind, key, body, owner, now))
 
+    def keep(self, key: str, body: object) -> None:
+        """Keep a document as `put` does; writes nothing where the same one is there."""
+        with self.database.reading() as connection:
+            query = select(documents.c.body).where(self._here, documents.c.key == key)
+            if connection.execute(query).scalar_one_or_none() == dump(body):
+                return
+        self.put(key, body)
+
     def get(self, key: str, as_a: type[Body]) -> Body | None:
         """The document with this key."""
         return self.several([key], as_a).get(key)

@@ -149,7 +149,10 @@ def test_no_secret(tmp_path: Path) -> None:
 
 
 def test_whole_machine(tmp_path: Path) -> None:
-    """`apprentice up` says when it is ready, restarts a web process that was killed, and ends on SIGTERM."""
+    """`apprentice up` says when it is ready, restarts a web process that was killed, and ends on SIGTERM.
+
+    `/readyz` finds the heartbeats of its worker and its sweeper.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -173,6 +176,7 @@ def test_whole_machine(tmp_path: Path) -> None:
         web = child(process.pid, "serve")
         os.kill(web, signal.SIGKILL)
         wait_for(lambda: answers(port) and not runs(web))
+        wait_for(lambda: answers(port, "readyz"))
         process.terminate()
         assert process.wait(PATIENCE) == 0, log.read_text()
     finally:
@@ -188,8 +192,8 @@ def child(pid: int, command: str) -> int:
     return found
 
 
-def answers(port: str) -> bool:
+def answers(port: str, path: str = "healthz") -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/{path}").status_code == 200
     except httpx.TransportError:
         return False

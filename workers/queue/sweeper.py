@@ -6,7 +6,7 @@ import functools
 import signal
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 
@@ -15,10 +15,14 @@ from memory.store import Store, await_store
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
+from workers.queue.heartbeats import ProcessKind, beat
+from workers.queue.pruning import keep_pruning, retention
 from workers.queue.runner import Send, enqueue, rows
 from workers.settings import SweeperSettings
 
 MOST_AT_ONCE = 500
+MOST_PRUNED = 1000
+"""Rows of each kind in one sweep: a transaction stays short, and a day of sweeps removes millions."""
 POLICY_CHECK_SECONDS = 86_400.0
 RESEND_WHEN_EMPTY = 15.0
 RESEND_WHEN_BUSY = 600.0
@@ -56,21 +60,21 @@ def run_sweeper(settings: SweeperSettings) -> None:
     with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
+        keep_pruning(settings)
         while not ended.is_set():
-            _sweep_once(
-                store,
-                functools.partial(send, celery),
-                functools.partial(depth, celery),
-                datetime.now(UTC),
-                settings.poll_seconds,
-            )
+            sweep_once(store, functools.partial(send, celery), functools.partial(depth, celery), settings)
             ended.wait(settings.sweep_seconds)
 
 
-def _sweep_once(store: Store, send: Send, waiting: Callable[[], int], now: datetime, poll_seconds: float) -> None:
+def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: SweeperSettings) -> None:
+    """One whole sweep, with a heartbeat; it is postponed while database or broker are unavailable."""
     try:
-        enqueue_polls(store, now, every=poll_seconds)
+        beat(store, ProcessKind.SWEEPER, every=settings.sweep_seconds)
+        now = store.clock()
+        enqueue_polls(store, now, every=settings.poll_seconds)
         enqueue_policy_check(store, now)
+        store.inbox.bring_forward(now)
+        store.upkeep.prune(retention(settings), now=now, most=MOST_PRUNED)
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=resend_after)
