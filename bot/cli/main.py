@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bot.cli import data, evaluate, history, local, operate, stats, where
+from bot.cli import data, evaluate, history, jobs, local, operate, stats, upkeep, where
 from bot.cli.console import (
     BAD_INPUT,
     AsJson,
@@ -113,6 +113,12 @@ command(OPERATE, "apprentice worker")(operate.worker)
 command(OPERATE, "apprentice sweep")(operate.sweep)
 command(OPERATE, "apprentice mint")(operate.mint)
 command(OPERATE, "apprentice up")(operate.up)
+command(OPERATE, "apprentice jobs list", "apprentice jobs show 4e46c8a83758", "apprentice jobs retry --state dead")(
+    jobs.jobs
+)
+command(OPERATE, "apprentice prune")(upkeep.prune)
+command(OPERATE, "apprentice backup /backup/apprentice.db")(upkeep.backup)
+command(OPERATE, "apprentice restore /backup/apprentice.db")(upkeep.restore)
 
 
 @command(TRY, "apprentice demo", "apprentice demo --stay")

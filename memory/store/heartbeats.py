@@ -19,7 +19,7 @@ KEPT = timedelta(days=1)
 class DatabaseClock:
     """The time of the database. A call reads nothing but the first one, so that it never waits; `refresh` reads again.
 
-    In between it goes on by this machine's monotonic clock, which nobody sets. SQLite has no clock but this machine's.
+    In between it goes on by this machine's monotonic clock, which does not jump. SQLite has no clock but this machine's.
     """
 
     def __init__(self, database: Database, monotonic: Callable[[], float] = time.monotonic) -> None:

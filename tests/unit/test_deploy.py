@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,6 @@ import yaml
 from bot.cli.console import BAD_INPUT
 from bot.web.events import KNOWN
 from bot.web.metrics import Metrics
-from memory.model.jobs import JobState, NewJob
-from memory.store import Store
-from tests.databases import migrated_store
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, MintSettings, SweeperSettings, WebSettings, WorkerSettings, known_variables
 
@@ -332,65 +327,6 @@ def test_units_are_understood_by_systemd(name: str) -> None:
 
 
 # ── The runbook ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def blocks(language: str) -> list[str]:
-    text = (DEPLOY / "runbook.md").read_text(encoding="utf-8")
-    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
-
-
-def statements() -> list[str]:
-    return [part.strip() for block in blocks("sql") for part in block.split(";") if part.strip()]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with migrated_store(tmp_path / "apprentice.db") as opened:
-        yield opened
-
-
-def test_runbook_sql_runs_on_sqlite(store: Store, tmp_path: Path) -> None:
-    """Every statement fits the schema."""
-    assert len(statements()) >= 4
-    with sqlite3.connect(tmp_path / "apprentice.db") as connection:
-        for statement in statements():
-            connection.execute(statement)
-    connection.close()
-
-
-def test_runbook_sql_runs_on_postgresql(migrated_postgresql_url: str) -> None:
-    """On the other database too."""
-    import psycopg
-
-    with psycopg.connect(migrated_postgresql_url) as connection:
-        for statement in statements():
-            connection.execute(statement.encode())
-
-
-def test_runbook_gives_a_failed_job_back(store: Store, tmp_path: Path) -> None:
-    """The statement for failed jobs makes one that a worker can lease, with all its tries before it."""
-    now = datetime.now(UTC)
-    store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=now)
-    leased = store.inbox.lease("a-job", worker="w", now=now, seconds=60)
-    assert leased is not None
-    store.inbox.fail(leased, now=now, reason="no token")
-    (update,) = (each for each in statements() if each.startswith("UPDATE"))
-    with sqlite3.connect(tmp_path / "apprentice.db") as connection:
-        connection.execute(update.replace("'JOB'", "'a-job'"))
-    connection.close()
-    assert store.inbox.due(now=now, limit=9) == ["a-job"]
-    again = store.inbox.lease("a-job", worker="w", now=now, seconds=60)
-    assert again is not None
-    assert again.attempts == 1
-
-
-def test_runbook_backup(store: Store, tmp_path: Path) -> None:
-    """The backup of a database in use holds what was committed."""
-    store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=datetime.now(UTC))
-    (script,) = blocks("python")
-    subprocess.run([sys.executable, "-c", script, tmp_path / "apprentice.db", tmp_path / "copy.db"], check=True)
-    with migrated_store(tmp_path / "copy.db") as copy:
-        assert copy.inbox.counts()[JobState.READY] == 1
 
 
 def test_runbook_names_what_exists() -> None:
