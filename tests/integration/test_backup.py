@@ -162,7 +162,7 @@ def replace_by_another(file: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "line"),
     [
-        (damage, "is damaged"),
+        (damage, "database disk image is malformed"),
         (replace_by_text, "cannot be read as a backup"),
         (replace_by_another, "is no backup of Apprentice"),
         (Path.unlink, "cannot be read as a backup"),
