@@ -30,6 +30,7 @@ from workers.settings import (
     WebSettings,
     WorkerSettings,
     child_environment,
+    loopback,
 )
 
 TICK_SECONDS = 0.2
@@ -212,8 +213,7 @@ def _free_port(host: str, port: int) -> int:
 
 
 def _answers(host: str, port: int) -> bool:
-    host = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104  # compared, not bound
     try:
-        return httpx.get(f"http://{host}:{port}/healthz", timeout=1.0, trust_env=False).is_success
+        return httpx.get(f"http://{loopback(host)}:{port}/healthz", timeout=1.0, trust_env=False).is_success
     except httpx.HTTPError:
         return False

@@ -361,6 +361,11 @@ class WorkerSettings(GitHubSettings):
         return most
 
 
+def loopback(host: str) -> str:
+    """How this machine calls itself in a URL where a process listens on `host`."""
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104  # compared, not bound
+
+
 def variable(name: str) -> str:
     """A variable of another tool, such as VIRTUAL_ENV; empty where it is not set."""
     return os.environ.get(name, "")

@@ -222,6 +222,9 @@ _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
 
 KNOWN = frozenset(_READ)
 
+SENT_TO_EVERY_APP = frozenset({"ping", "installation", "installation_repositories"})
+"""GitHub sends these without being asked, and refuses a manifest that asks."""
+
 MAY_REPEAT = frozenset({"check_run", "installation_repositories", "pull_request_review_thread"})
 """Events without a new id or a time of their own: two genuine bodies can be equal, byte for byte."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Table, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, func, or_, select, text
 
+from memory.errors import StoreError
 from memory.model.jobs import JobState
 from memory.store.database import Database, changed, dialect_insert, queue_for
 from memory.store.tables import deliveries, effects, ended_jobs, jobs
@@ -46,6 +48,24 @@ class Upkeep:
     """Pruning and counting. Several processes may do it at the same time."""
 
     database: Database
+
+    def server(self) -> str:
+        """What the database is, with its version."""
+        if self.database.engine.dialect.name == "sqlite":
+            return f"SQLite {sqlite3.sqlite_version}"
+        with self.database.reading() as connection:
+            return f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar_one()}"
+
+    def damage(self) -> str:
+        """What SQLite finds damaged in the file; empty where it finds nothing. PostgreSQL has tools of its own for that."""
+        if self.database.engine.dialect.name != "sqlite":
+            return ""
+        try:
+            with self.database.reading() as connection:
+                found: str = connection.execute(text("PRAGMA quick_check(1)")).scalars().first() or ""
+        except StoreError as error:
+            return str(error)
+        return "" if found == "ok" else found
 
     def prune(self, keep: Retention, *, now: datetime, most: int | None = None) -> PrunedRows:
         """Remove what is older, of each kind at most `most` rows, in short transactions. Counts the jobs before."""

@@ -16,16 +16,13 @@ import pytest
 import yaml
 
 from bot.cli.console import BAD_INPUT
-from bot.web.events import KNOWN
+from bot.web.events import KNOWN, SENT_TO_EVERY_APP
 from bot.web.metrics import Metrics
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, MintSettings, SweeperSettings, WebSettings, WorkerSettings, known_variables
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROOT = DEPLOY.parent
-SENT_TO_EVERY_APP = {"ping", "installation", "installation_repositories"}
-"""GitHub sends these without being asked, and refuses a manifest that asks."""
-
 PROCESSES = {"web": WebSettings, "worker": WorkerSettings, "sweeper": SweeperSettings, "mint": MintSettings}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,28 @@ NOT_ACCESSIBLE = 422
 PAGE = 100
 
 
+_LEVELS = {"": 0, "read": 1, "write": 2, "admin": 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppExamination:
+    """What GitHub says of the App: permissions that `lacks` lacks, events that it gets, the repositories of its first
+    installation (None without one), and how far our clock is ahead of GitHub's (None where that is unknown)."""
+
+    slug: str
+    lacks: str
+    lacking: Mapping[str, str]
+    events: frozenset[str]
+    account: str
+    repositories: int | None
+    ahead: timedelta | None
+
+
+def _lacking(held: Mapping[str, str]) -> dict[str, str]:
+    """What tokens ask for beyond these permissions."""
+    return {name: level for name, level in PERMISSIONS.items() if _LEVELS.get(held.get(name, ""), 0) < _LEVELS[level]}
+
+
 class GitHubApp:
     """What the App does under its own key, and not as an installation."""
 
@@ -186,6 +210,39 @@ class GitHubApp:
         with translated("looking up the App"):
             app = self._integration.get_app()
             return AppIdentity(id=app.id, slug=app.slug)
+
+    def examine(self) -> AppExamination:
+        """Sign as the App, mint a token that reads names alone for its first installation, and use it."""
+        ask = self._integration.requester.requestJsonAndCheck
+        with translated("looking up the App"):
+            headers, app = ask("GET", "/app")
+            now = datetime.now(UTC)
+            _, installations = ask("GET", "/app/installations", parameters={"per_page": 1})
+        first = next(iter(installations), None)
+        lacking = _lacking(app["permissions"])
+        lacking_there = _lacking(first["permissions"]) if first else {}
+        date = str(headers.get("date", ""))
+        return AppExamination(
+            slug=app["slug"],
+            lacks="the App" if lacking or not first else f"the installation on {first['account']['login']}",
+            lacking=lacking or lacking_there,
+            events=frozenset(app["events"]),
+            account=first["account"]["login"] if first else "",
+            repositories=self._readable(first["id"]) if first else None,
+            ahead=now - parsedate_to_datetime(date) if date else None,
+        )
+
+    def _readable(self, installation_id: int) -> int:
+        """How many repositories a token for an installation can read."""
+        ask = self._integration.requester.requestJsonAndCheck
+        with translated(f"minting a token for installation {installation_id}"):
+            asked = {"permissions": {"metadata": "read"}}
+            _, minted = ask("POST", f"/app/installations/{installation_id}/access_tokens", input=asked)
+        own_secrets.add_token(minted["token"])
+        with translated("using a token"):
+            using = client(self._integration.requester.base_url, minted["token"]).requester
+            _, answer = using.requestJsonAndCheck("GET", "/installation/repositories", parameters={"per_page": 1})
+        return int(answer["total_count"])
 
     def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
         """The attempts to deliver webhooks since then, newest first; GitHub keeps three days."""
