@@ -174,12 +174,22 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookDelivery:
-    """One attempt to deliver a webhook. A redelivery has a new id and the same `guid`."""
+    """One attempt to deliver a webhook. A redelivery has a new id and the same `guid`. The status is 0 without an answer."""
 
     id: int
     guid: str
     event: str
+    action: str
+    status: int
     delivered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookLogPage:
+    """A page of the App's log of deliveries, newest first, and the cursor of the older ones, empty on the last page."""
+
+    deliveries: tuple[HookDelivery, ...]
+    older: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

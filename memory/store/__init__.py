@@ -16,7 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from memory.errors import StoreError, StoreUnavailable
 from memory.store.calls import Calls
 from memory.store.database import USE, Database, connect, is_lasting, queue_for
-from memory.store.documents import Documents, PastFindings, RepositoryName
+from memory.store.documents import Documents, HookLog, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.heartbeats import DatabaseClock, Heartbeats
 from memory.store.job_control import JobControl
@@ -73,6 +73,7 @@ class Store:
         """Calls to a model, and the budgets that they keep to."""
         self.repositories = Documents(database, "repositories")
         """The repositories that jobs were about, by GitHub's number."""
+        self.hook_log = HookLog(database)
         self.plans = Documents(database, "plans")
         """What came of each plan of an environment, by repository and plan; a repository owns them."""
         self.reasons = Documents(database, "reasons")

@@ -39,7 +39,7 @@ from workers.llm.errors import CallFailed
 from workers.llm.messages import ChatMessage, ChatRole, ModelRequest
 from workers.llm.replies import RawReply, reply_of
 from workers.messages import markdown
-from workers.ports import AppIdentity, HookDelivery, MintedToken
+from workers.ports import AppIdentity, HookLogPage, MintedToken
 from workers.redaction import REDACTED, OwnSecrets, redact
 from workers.review import project_options
 from workers.review.detectors.detector import Category, DetectorFailed
@@ -270,8 +270,8 @@ class Mint(GitHubApp):
     def identity(self) -> AppIdentity:
         return AppIdentity(id=1, slug="s")
 
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        return ()
+    def deliveries(self, cursor: str) -> HookLogPage:
+        return HookLogPage(deliveries=(), older="")
 
     def redeliver(self, delivery_id: int) -> None:
         assert delivery_id > 0

@@ -20,7 +20,7 @@ from msgspec import structs
 from memory.model import Actor
 from workers.errors import CannotRun, Retryable
 from workers.jobs import RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, AppIdentity, HookDelivery, MintedToken
+from workers.ports import SECONDS_BETWEEN_WRITES, AppIdentity, HookDelivery, HookLogPage, MintedToken
 from workers.redaction import own_secrets
 from workers.settings import MintSettings
 
@@ -244,21 +244,14 @@ class GitHubApp:
             _, answer = using.requestJsonAndCheck("GET", "/installation/repositories", parameters={"per_page": 1})
         return int(answer["total_count"])
 
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """The attempts to deliver webhooks since then, newest first; GitHub keeps three days."""
-        found: list[HookDelivery] = []
-        cursor = ""
-        while True:
-            where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
-            with translated("reading the webhook's log"):
-                headers, page = self._integration.requester.requestJsonAndCheck(
-                    "GET", "/app/hook/deliveries", parameters=where
-                )
-            read = [_delivery(each) for each in page]
-            found += [each for each in read if each.delivered_at >= since]
-            cursor = _next_cursor(str(headers.get("link", "")))
-            if not cursor or not read or read[-1].delivered_at < since:
-                return tuple(found)
+    def deliveries(self, cursor: str) -> HookLogPage:
+        """A page of the attempts to deliver webhooks, newest first; GitHub keeps three days. The first one has no cursor."""
+        where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
+        with translated("reading the webhook's log"):
+            headers, page = self._integration.requester.requestJsonAndCheck(
+                "GET", "/app/hook/deliveries", parameters=where
+            )
+        return HookLogPage(deliveries=tuple(map(_delivery, page)), older=_next_cursor(str(headers.get("link", ""))))
 
     def redeliver(self, delivery_id: int) -> None:
         with translated("asking for a redelivery"):
@@ -272,11 +265,13 @@ def _minted(answer: dict[str, Any]) -> MintedToken:
     return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
 
 
-def _delivery(item: dict[str, str]) -> HookDelivery:
+def _delivery(item: dict[str, Any]) -> HookDelivery:
     return HookDelivery(
         id=int(item["id"]),
         guid=item["guid"],
         event=item["event"],
+        action=item["action"] or "",
+        status=item["status_code"],
         delivered_at=datetime.fromisoformat(item["delivered_at"]),
     )
 

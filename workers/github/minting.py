@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -28,7 +27,7 @@ from msgspec import Meta, Struct
 
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.github.auth import GitHubApp, app_of
-from workers.ports import AppIdentity, HookDelivery, MintedToken
+from workers.ports import AppIdentity, HookLogPage, MintedToken
 from workers.redaction import own_secrets, redact
 from workers.settings import MintSettings
 
@@ -66,10 +65,10 @@ class IdentifyApp(_Message, frozen=True, kw_only=True, tag="app.1"):
     """A request for the App's id and slug."""
 
 
-class ListDeliveries(_Message, frozen=True, kw_only=True, tag="deliveries.1"):
-    """A request for the attempts to deliver webhooks since a time."""
+class ListDeliveries(_Message, frozen=True, kw_only=True, tag="deliveries.2"):
+    """A request for a page of the attempts to deliver webhooks: the newest, or those behind a cursor of GitHub's."""
 
-    since: datetime
+    cursor: Annotated[str, Meta(max_length=200, pattern=r"^[\w=-]*$")]
 
 
 class Redeliver(_Message, frozen=True, kw_only=True, tag="redeliver.1"):
@@ -137,7 +136,7 @@ class Minter:
             case IdentifyApp():
                 return self._app.identity()
             case ListDeliveries():
-                return self._app.deliveries(since=request.since)
+                return self._app.deliveries(request.cursor)
             case Redeliver():
                 self._app.redeliver(request.delivery_id)
                 return None
@@ -252,9 +251,9 @@ class MintingClient:
         """The App's id and slug."""
         return self._ask(IdentifyApp(), AppIdentity)
 
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """The attempts to deliver webhooks since then, newest first; GitHub keeps three days."""
-        return self._ask(ListDeliveries(since=since), tuple[HookDelivery, ...])
+    def deliveries(self, cursor: str) -> HookLogPage:
+        """A page of the attempts to deliver webhooks, newest first; GitHub keeps three days. The first one has no cursor."""
+        return self._ask(ListDeliveries(cursor=cursor), HookLogPage)
 
     def redeliver(self, delivery_id: int) -> None:
         """Ask GitHub to deliver a webhook again."""

@@ -49,6 +49,14 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
 
 
+def enqueue_comparison(store: Store, now: datetime) -> int:
+    """Each minute, enqueue the next part of the search for lost webhooks where one is under way; returns how many are new."""
+    position = store.hook_log.read()
+    if position is None or not position.cursor:
+        return 0
+    return store.inbox.enqueue(rows(f"compare:{int(now.timestamp() // 60)}", [RedeliverWebhooks()]), now=now)
+
+
 def enqueue_policy_check(store: Store, now: datetime, *, every: float = POLICY_CHECK_SECONDS) -> int:
     """Enqueue one policy check a day; returns how many jobs are new."""
     return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // every)}", [CheckPolicy()]), now=now)
@@ -72,6 +80,7 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         beat(store, ProcessKind.SWEEPER, every=settings.sweep_seconds)
         now = store.clock()
         enqueue_polls(store, now, every=settings.poll_seconds)
+        enqueue_comparison(store, now)
         enqueue_policy_check(store, now)
         store.inbox.bring_forward(now)
         store.upkeep.prune(retention(settings), now=now, most=MOST_PRUNED)
