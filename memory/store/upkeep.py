@@ -42,6 +42,10 @@ class PrunedRows:
     jobs: int
     effects: int
 
+    def reached(self, most: int) -> bool:
+        """Whether there may be more to prune."""
+        return max(self.deliveries, self.jobs, self.effects) >= most
+
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
@@ -70,7 +74,8 @@ class Upkeep:
     def prune(self, keep: Retention, *, now: datetime, most: int | None = None) -> PrunedRows:
         """Remove what is older, of each kind at most `most` rows, in short transactions. Counts the jobs before."""
         self.count_ended(now)
-        old_jobs = and_(jobs.c.state.in_(ENDED), jobs.c.ended_at < now - keep.jobs, _is_not_last_head())
+        done_with = or_(_is_not_last_head(), jobs.c.ended_at < now - keep.effects)
+        old_jobs = and_(jobs.c.ended_at < now - keep.jobs, done_with)
         unused = ~exists().where(jobs.c.delivery_id == deliveries.c.id)
         old_deliveries = and_(deliveries.c.received_at < now - keep.deliveries, unused)
         return PrunedRows(
@@ -100,7 +105,9 @@ class Upkeep:
             since = max((row.until for row in known.values()), default=None)
             if since is not None and since >= until:
                 return
-            new = select(jobs.c.state, func.count()).where(jobs.c.state.in_(ENDED), jobs.c.ended_at <= until)
+            new = select(jobs.c.state, func.count()).where(
+                jobs.c.ended_at <= until
+            )  # only what has ended has such a time
             new = new if since is None else new.where(jobs.c.ended_at > since)
             counted: dict[str, int] = dict(connection.execute(new.group_by(jobs.c.state)).all())
             for state in ENDED:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import signal
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime
+from math import inf
 
 import structlog
 
@@ -22,7 +24,8 @@ from workers.settings import SweeperSettings
 
 MOST_AT_ONCE = 500
 MOST_PRUNED = 1000
-"""Rows of each kind in one sweep: a transaction stays short, and a day of sweeps removes millions."""
+"""Rows of each kind between two sweeps: a transaction stays short, and a day of sweeps removes millions."""
+PRUNED_SECONDS = 3600.0
 POLICY_CHECK_SECONDS = 86_400.0
 RESEND_WHEN_EMPTY = 15.0
 RESEND_WHEN_BUSY = 600.0
@@ -69,9 +72,21 @@ def run_sweeper(settings: SweeperSettings) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
         keep_pruning(settings)
+        pruned_at = -inf
         while not ended.is_set():
             sweep_once(store, functools.partial(send, celery), functools.partial(depth, celery), settings)
+            if time.monotonic() - pruned_at > PRUNED_SECONDS and not prune_rows(store, settings):
+                pruned_at = time.monotonic()
             ended.wait(settings.sweep_seconds)
+
+
+def prune_rows(store: Store, settings: SweeperSettings) -> bool:
+    """Prune a portion of the rows that are too old; whether there may be more."""
+    try:
+        return store.upkeep.prune(retention(settings), now=store.clock(), most=MOST_PRUNED).reached(MOST_PRUNED)
+    except StoreError as error:
+        _log.warning("rows not pruned", error=str(error))
+        return False
 
 
 def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: SweeperSettings) -> None:
@@ -83,7 +98,7 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         enqueue_comparison(store, now)
         enqueue_policy_check(store, now)
         store.inbox.bring_forward(now)
-        store.upkeep.prune(retention(settings), now=now, most=MOST_PRUNED)
+        store.upkeep.count_ended(now)
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=resend_after)

@@ -55,13 +55,14 @@ def test_rows_go_in_portions(store: Store, now: datetime) -> None:
 
 
 def test_the_last_head_of_a_pull_request_stays(store: Store, now: datetime) -> None:
-    """Of the jobs that say which head a pull request has, the latest is never pruned: a command would find none."""
+    """Of the jobs that say which head a pull request has, the latest stays as long as effects: a command would find none."""
     for number, age in enumerate((200, 150, 100)):
         at = now - age * DAY
         store.inbox.enqueue([job(f"head{number}", "track", repository_id=1, number=7)], now=at)
         end(store, f"head{number}", at)
     assert store.upkeep.prune(KEEP, now=now).jobs == 2
     assert store.inbox.latest("track", 1, 7, until=now) == b"{}"
+    assert store.upkeep.prune(KEEP, now=now + 301 * DAY).jobs == 1
 
 
 def test_ends_are_counted_once(store: Store, now: datetime) -> None:
