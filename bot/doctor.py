@@ -15,7 +15,6 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import httpx
 
@@ -27,13 +26,11 @@ from workers.environments import uv_command
 from workers.environments.interpreters import interpreter_at, interpreters
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.git_command import program
+from workers.ports import AppExamination
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
 from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings, loopback
-
-if TYPE_CHECKING:
-    from workers.github.auth import AppExamination
 
 MODEL_SECONDS = WEB_SECONDS = 5.0
 LEAST_FREE_MB = 1024
@@ -284,10 +281,9 @@ def _app(settings: MintSettings) -> Iterator[MachineCheck]:
         if settings.app_id and key and key.is_file():
             yield from _on_github(settings, app_of(settings).examine())
         else:
-            identity = MintingClient(settings.socket()).identity()
-            yield _ok("GitHub App", f"id {identity.id}, by the minting process")
+            yield from _on_github(settings, MintingClient(settings.socket()).examine())
     except ApprenticeError as error:
-        if settings.app_id and key:
+        if (settings.app_id and key) or MintingClient(settings.socket()).is_there():
             yield _missing_check("GitHub App", str(error))
         else:
             detail = f"only local use works: {error}; see README.md"
@@ -296,7 +292,7 @@ def _app(settings: MintSettings) -> Iterator[MachineCheck]:
 
 def _on_github(settings: MintSettings, found: AppExamination) -> Iterator[MachineCheck]:
     """What GitHub answers to the App's key, and to a token."""
-    yield _ok("GitHub App", f"{found.slug}, id {settings.app_id} at {settings.github_url}, accepts our signature")
+    yield _ok("GitHub App", f"{found.slug}, id {found.id}: {settings.github_url} accepts its signature")
     if found.ahead is not None:
         yield _clock("GitHub", found.ahead)
     if found.lacking:

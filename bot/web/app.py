@@ -232,6 +232,7 @@ def serve(settings: WebSettings) -> None:
     celery = make_celery(settings)
     sockets = bound_sockets(settings.host, settings.port)
     with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
+        store.clock.refresh()  # so that no request waits for it
         app = create_app(
             settings, store, functools.partial(send, celery), store.clock, functools.partial(depth, celery)
         )

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, func, select
 
+from memory.errors import StoreError
 from memory.store.database import Database, dialect_insert
 from memory.store.tables import heartbeats
 
+READ_AGAIN_SECONDS = 60.0
 KEPT = timedelta(days=1)
 """How long a process that is gone is remembered."""
 
 
 class DatabaseClock:
-    """The time of the database. A call reads nothing but the first one, so that it never waits; `refresh` reads again.
+    """The time of the database. Only the first call waits for it: later ones have it read again beside them, once a minute.
 
     In between it goes on by this machine's monotonic clock, which does not jump. SQLite has no clock but this machine's.
     """
@@ -26,12 +30,21 @@ class DatabaseClock:
         self._database = database
         self._monotonic = monotonic
         self._read: tuple[datetime, float] | None = None
+        self._tried = 0.0
 
     def __call__(self) -> datetime:
         if self._database.engine.dialect.name == "sqlite":
             return datetime.now(UTC)
         at, since = self._read or self.refresh()
-        return at + timedelta(seconds=self._monotonic() - since)
+        passed = self._monotonic()
+        if passed - max(since, self._tried) > READ_AGAIN_SECONDS:
+            self._tried = passed
+            threading.Thread(target=self._try_to_refresh, name="database-clock", daemon=True).start()
+        return at + timedelta(seconds=passed - since)
+
+    def _try_to_refresh(self) -> None:
+        with suppress(StoreError):  # who works with the database finds out as well
+            self.refresh()
 
     def refresh(self) -> tuple[datetime, float]:
         """Ask the database for the time; raises StoreUnavailable where it does not answer."""

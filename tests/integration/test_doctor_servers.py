@@ -21,7 +21,7 @@ from bot.web.app import create_app
 from memory.model.jobs import Delivery
 from memory.store import open_store
 from tests.databases import migrated, migrated_store
-from tests.playground import Playground
+from tests.playground import Playground, minting_for
 from workers.settings import MintSettings, WebSettings, WorkerSettings
 
 OK, OPTIONAL, MISSING = CheckState.OK, CheckState.OPTIONAL, CheckState.MISSING
@@ -57,12 +57,22 @@ def test_github(app: App, playground: Playground, tmp_path: Path) -> None:
     assert found.pop("clock of GitHub")[0] is OK
     assert found == snapshot(
         {
-            "GitHub App": (OK, "apprentice, id 7 at #, accepts our signature"),
+            "GitHub App": (OK, "apprentice, id 7: # accepts its signature"),
             "GitHub permissions": (OK, "all that tokens ask for"),
             "GitHub events": (OK, "all that are read"),
             "GitHub token": (OK, "minted for ada, where it reads 1 repositories"),
         }
     )
+
+
+def test_by_the_minting_process(app: App, playground: Playground, tmp_path: Path) -> None:
+    """Who has no key finds the same by the process that has it, and gets no token."""
+    playground.install(app, "ada/engine")
+    here = on_github(app, playground, tmp_path)
+    with minting_for(app, playground, tmp_path):
+        there = on_github(app, playground, tmp_path, app_id=0, private_key_file=None)
+    assert here.pop("clock of GitHub")[0] is there.pop("clock of GitHub")[0] is OK
+    assert there == here
 
 
 def test_an_app_that_is_installed_nowhere(app: App, playground: Playground, tmp_path: Path) -> None:
@@ -77,7 +87,7 @@ def test_an_app_with_too_few_permissions(app: App, playground: Playground, tmp_p
 
     def little(_request: PlaygroundRequest) -> PlaygroundResponse:
         held = {"contents": "read", "metadata": "read", "issues": "write", "pull_requests": "write"}
-        body = {"slug": "apprentice", "permissions": held, "events": ["issues"]}
+        body = {"id": app.id, "slug": "apprentice", "permissions": held, "events": ["issues"]}
         return PlaygroundResponse(
             status=200, headers={"Content-Type": "application/json"}, body=json.dumps(body).encode()
         )

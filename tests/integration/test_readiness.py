@@ -62,19 +62,16 @@ def test_nobody_there(store: Store, tmp_path: Path) -> None:
     }
 
 
-def test_a_worker_that_is_gone(store: Store, tmp_path: Path) -> None:
-    """One whose heartbeats stop counts as gone, and the last one is named; another worker's do not count for it."""
+@pytest.mark.parametrize("kind", [ProcessKind.WORKER, ProcessKind.SWEEPER])
+def test_a_process_that_is_gone(store: Store, tmp_path: Path, kind: ProcessKind) -> None:
+    """One whose heartbeats stop counts as gone, and the last one is named; another kind's do not count for it."""
     alive(store)
     long_ago = store.clock() - timedelta(minutes=5)
-    beat(store, ProcessKind.SWEEPER)
     with store.database.writing() as connection:
-        connection.execute(text("DELETE FROM heartbeats WHERE kind = 'worker'"))
-    store.heartbeats.beat("worker", "w", now=long_ago, until=long_ago + timedelta(seconds=40))
-    name, line = problem(asked(store, tmp_path))
-    assert (name, line) == (
-        "worker",
-        f"no worker is alive; the last heartbeat was at {long_ago.isoformat(timespec='seconds')}",
-    )
+        connection.execute(text(f"DELETE FROM heartbeats WHERE kind = '{kind}'"))
+    store.heartbeats.beat(kind, "w", now=long_ago, until=long_ago + timedelta(seconds=40))
+    shown = long_ago.isoformat(timespec="seconds")
+    assert problem(asked(store, tmp_path)) == (kind, f"no {kind} is alive; the last heartbeat was at {shown}")
 
 
 def test_no_broker(store: Store, tmp_path: Path) -> None:

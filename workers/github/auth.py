@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from msgspec import structs
 from memory.model import Actor
 from workers.errors import CannotRun, Retryable
 from workers.jobs import RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, AppIdentity, HookDelivery, HookLogPage, MintedToken
+from workers.ports import SECONDS_BETWEEN_WRITES, AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
 from workers.redaction import own_secrets
 from workers.settings import MintSettings
 
@@ -156,20 +155,6 @@ PAGE = 100
 _LEVELS = {"": 0, "read": 1, "write": 2, "admin": 3}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppExamination:
-    """What GitHub says of the App: permissions that `lacks` lacks, events that it gets, the repositories of its first
-    installation (None without one), and how far our clock is ahead of GitHub's (None where that is unknown)."""
-
-    slug: str
-    lacks: str
-    lacking: Mapping[str, str]
-    events: frozenset[str]
-    account: str
-    repositories: int | None
-    ahead: timedelta | None
-
-
 def _lacking(held: Mapping[str, str]) -> dict[str, str]:
     """What tokens ask for beyond these permissions."""
     return {name: level for name, level in PERMISSIONS.items() if _LEVELS.get(held.get(name, ""), 0) < _LEVELS[level]}
@@ -223,6 +208,7 @@ class GitHubApp:
         lacking_there = _lacking(first["permissions"]) if first else {}
         date = str(headers.get("date", ""))
         return AppExamination(
+            id=app["id"],
             slug=app["slug"],
             lacks="the App" if lacking or not first else f"the installation on {first['account']['login']}",
             lacking=lacking or lacking_there,

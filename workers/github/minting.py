@@ -27,7 +27,7 @@ from msgspec import Meta, Struct
 
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.github.auth import GitHubApp, app_of
-from workers.ports import AppIdentity, HookLogPage, MintedToken
+from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import own_secrets, redact
 from workers.settings import MintSettings
 
@@ -77,7 +77,11 @@ class Redeliver(_Message, frozen=True, kw_only=True, tag="redeliver.1"):
     delivery_id: _Id
 
 
-Request = MintToken | MintDefaultsToken | IdentifyApp | ListDeliveries | Redeliver
+class ExamineApp(_Message, frozen=True, kw_only=True, tag="examine.1"):
+    """A request to find out what the App may do: its key signs, and a token is minted and used, which stays here."""
+
+
+Request = MintToken | MintDefaultsToken | IdentifyApp | ExamineApp | ListDeliveries | Redeliver
 
 
 class MintingReply(_Message, frozen=True, kw_only=True):
@@ -135,6 +139,8 @@ class Minter:
                 return defaults
             case IdentifyApp():
                 return self._app.identity()
+            case ExamineApp():
+                return self._app.examine()
             case ListDeliveries():
                 return self._app.deliveries(request.cursor)
             case Redeliver():
@@ -250,6 +256,10 @@ class MintingClient:
     def identity(self) -> AppIdentity:
         """The App's id and slug."""
         return self._ask(IdentifyApp(), AppIdentity)
+
+    def examine(self) -> AppExamination:
+        """What GitHub says of the App."""
+        return self._ask(ExamineApp(), AppExamination)
 
     def deliveries(self, cursor: str) -> HookLogPage:
         """A page of the attempts to deliver webhooks, newest first; GitHub keeps three days. The first one has no cursor."""

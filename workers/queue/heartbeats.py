@@ -1,4 +1,4 @@
-"""Each process of the App says in the database that it is alive, and reads the database's clock when it does."""
+"""Each process of the App says in the database that it is alive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class ProcessKind(StrEnum):
 
 def beat(store: Store, kind: ProcessKind, *, every: float = BEAT_SECONDS) -> None:
     """Say that this process is alive, and will say so again after `every` seconds. Raises StoreError."""
-    store.clock.refresh()
     now = store.clock()
     name = f"{kind} {socket.gethostname()}:{os.getpid()}"
     store.heartbeats.beat(kind, name, now=now, until=now + timedelta(seconds=MISSED * max(every, BEAT_SECONDS)))
