@@ -326,9 +326,9 @@ def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS, seconds: float
 
 
 def _last_use(mirror: Path) -> float:
-    """Seconds since the epoch."""
+    """Seconds since the epoch; of a mirror that is being made, its beginning."""
     marker = mirror / "info"
-    return marker.stat().st_mtime if marker.exists() else 0.0
+    return (marker if marker.exists() else mirror).stat().st_mtime
 
 
 def email_of(account: Actor) -> str:

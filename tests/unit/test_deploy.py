@@ -213,7 +213,7 @@ from bot.web.app import create_app
 from memory.store import open_store
 from workers.queue.celery_app import make_celery
 from workers.settings import WebSettings
-import bot.web.app, workers.queue.sweeper, uvicorn, psycopg, redis
+import bot.cli.jobs, bot.web.app, memory.store.backup, workers.queue.sweeper, uvicorn, psycopg, redis
 
 settings = WebSettings(home=Path(sys.argv[2]), webhook_secret="s")
 make_celery(settings)

@@ -39,6 +39,7 @@ def test_nothing_to_prune(tmp_path: Path) -> None:
 def test_files_go_by_their_last_use(tmp_path: Path, days: int) -> None:
     """A mirror or an environment that was used within the days that are set stays."""
     old, new = mirror(tmp_path, "old", days + 1), mirror(tmp_path, "new", days - 1)
+    (begun := tmp_path / "mirrors" / "begun.git").mkdir()
     store = EnvironmentStore(tmp_path)
     made = {name: store.made([name], lambda place: (place / "file").touch(), print) for name in ("old", "new")}
     for name, age in (("old", days + 1), ("new", days - 1)):
@@ -46,6 +47,7 @@ def test_files_go_by_their_last_use(tmp_path: Path, days: int) -> None:
     assert prune_files(Settings(home=tmp_path, keep_files_days=days)) == PrunedFiles(
         mirrors=1, environments=1, scratch=0
     )
+    assert begun.exists(), "it is being made"
     assert (old.exists(), new.exists(), made["old"].exists(), made["new"].exists()) == (False, True, False, True)
 
 
