@@ -8,27 +8,36 @@ import platform
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
 
+from bot.web.events import KNOWN, SENT_TO_EVERY_APP
+from bot.web.signature import HEADER, sign
 from memory.errors import StoreError
 from memory.store import open_store
 from workers.environments import uv_command
-from workers.environments.interpreters import interpreters
-from workers.errors import ApprenticeError, CannotRun
+from workers.environments.interpreters import interpreter_at, interpreters
+from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.git_command import program
+from workers.ports import AppExamination
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
-from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings
+from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings, loopback
 
-MODEL_SECONDS = 5.0
-KEY_BITS = 2048
+MODEL_SECONDS = WEB_SECONDS = 5.0
+LEAST_FREE_MB = 1024
+MOST_SKEW_SECONDS = 30.0
+PING = b'{"zen": "apprentice doctor"}'
+"""Always the same body under the same id, so that the database keeps one."""
+GRANT = "change it on the App's page, and accept it in each installation"
 SYSTEM_SETTINGS = Path("/etc/apprentice")
 """Where the systemd units read their settings."""
 OUR_PROGRAMS = Path(sys.executable).absolute().parent
@@ -59,21 +68,27 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         _git(),
         *_sandbox(settings),
         _interpreters(),
+        *_interpreter(settings),
         _index(),
         *_review_tools(settings),
         *_files(mint),
-        _database(settings),
+        _disk(settings),
+        *_database(settings),
         _types(),
         _embeddings(settings),
         _model(settings),
-        _app(mint),
+        *_app(mint),
         _secret(web),
-        _ok("queue", settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"),
+        _queue(settings),
     ]
 
 
 def _ok(name: str, detail: str) -> MachineCheck:
     return MachineCheck(name=name, state=CheckState.OK, detail=detail)
+
+
+def _missing_check(name: str, detail: str) -> MachineCheck:
+    return MachineCheck(name=name, state=CheckState.MISSING, detail=detail)
 
 
 def _git() -> MachineCheck:
@@ -137,6 +152,25 @@ def _interpreters() -> MachineCheck:
     return MachineCheck(name="Pythons", state=state, detail=", ".join(found) or "none from 3.8 on is installed")
 
 
+def _interpreter(settings: WorkerSettings) -> Iterator[MachineCheck]:
+    """The one that is set for all repositories."""
+    if settings.python is not None:
+        found = interpreter_at(settings.python)
+        detail = f"{settings.python} (APPRENTICE_PYTHON) is "
+        if found is None:
+            yield _missing_check("interpreter", f"{detail}no CPython from 3.8 on that the sandbox can show")
+        else:
+            yield _ok("interpreter", f"{detail}Python {found.version}")
+
+
+def _disk(settings: WorkerSettings) -> MachineCheck:
+    free = shutil.disk_usage(settings.home).free >> 20
+    detail = f"{free} MB are free in {settings.home}"
+    if free < LEAST_FREE_MB:
+        return _missing_check("disk", f"{detail}, less than {LEAST_FREE_MB}: make room, or move APPRENTICE_HOME")
+    return _ok("disk", detail)
+
+
 def _index() -> MachineCheck:
     """Whether uv is installed, and an index answers."""
     given = uv_command.indexes()
@@ -150,12 +184,44 @@ def _index() -> MachineCheck:
     return _ok("packages", f"{uv_command.program()}, with the index {given.host}")
 
 
-def _database(settings: WorkerSettings) -> MachineCheck:
+def _database(settings: WorkerSettings) -> Iterator[MachineCheck]:
+    """Whether it answers, is undamaged, and has the time that this machine has."""
     try:
-        open_store(settings.database()).close()
+        with open_store(settings.database()) as store:
+            began = time.monotonic()
+            name = store.upkeep.server()
+            answered = time.monotonic() - began
+            if damage := store.upkeep.damage():
+                yield _missing_check("database", f"{name} is damaged: {damage}; restore a backup")
+            else:
+                yield _ok("database", f"{name}, answers in {1000 * answered:.1f} ms")
+            if not settings.database().startswith("sqlite"):
+                yield _clock("database", store.clock.ahead())
     except StoreError as error:
-        return MachineCheck(name="database", state=CheckState.MISSING, detail=str(error))
-    return _ok("database", "SQLite" if settings.database().startswith("sqlite") else "PostgreSQL")
+        yield _missing_check("database", str(error))
+
+
+def _clock(of: str, ahead: timedelta) -> MachineCheck:
+    """Leases follow the database's clock, and GitHub refuses signatures that are a minute off."""
+    seconds = ahead.total_seconds()
+    detail = f"this machine is {abs(seconds):.1f} s {'ahead' if seconds > 0 else 'behind'}"
+    if abs(seconds) > MOST_SKEW_SECONDS:
+        return _missing_check(f"clock of {of}", f"{detail}: set it by NTP on both machines")
+    return _ok(f"clock of {of}", detail)
+
+
+def _queue(settings: WorkerSettings) -> MachineCheck:
+    """Whether the broker answers."""
+    name = settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"
+    if _missing("celery"):
+        state = CheckState.MISSING if settings.broker_url else CheckState.OPTIONAL
+        return MachineCheck(name="queue", state=state, detail=f"{name}: pip install 'apprentice[app]'")
+    from workers.queue.celery_app import depth, make_celery
+
+    try:
+        return _ok("queue", f"{name}, {depth(make_celery(settings))} messages wait")
+    except (BadInput, Retryable) as error:
+        return _missing_check("queue", f"{name}: {error}")
 
 
 def _types() -> MachineCheck:
@@ -201,43 +267,48 @@ def _model(settings: WorkerSettings) -> MachineCheck:
     return _ok("model", f"{settings.model} at {root}")
 
 
-def _app(settings: MintSettings) -> MachineCheck:
-    """Whether the App is set here with a good key, or a minting process elsewhere on this machine answers for it."""
+def _app(settings: MintSettings) -> Iterator[MachineCheck]:
+    """Whether the App is set here and GitHub accepts it, or a minting process elsewhere on this machine answers for it."""
     if missing := _missing("github", "cryptography", "celery", "starlette"):
         detail = f"only local use works: {missing[0]} is not installed: pip install 'apprentice[app]'"
-        return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
-    from workers.github.minting import MintingClient  # loads PyGithub
+        yield MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+        return
+    from workers.github.auth import app_of  # loads PyGithub
+    from workers.github.minting import MintingClient
 
     key = settings.private_key_file
-    if settings.app_id and key and key.is_file():
-        if problem := _key_problem(key):
-            detail = f"{key} {problem}; generate a key on the App's page and download it"
-            return MachineCheck(name="GitHub App", state=CheckState.MISSING, detail=detail)
-        return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
     try:
-        return _ok("GitHub App", f"id {MintingClient(settings.socket()).identity().id}, by the minting process")
+        if settings.app_id and key and key.is_file():
+            yield from _on_github(settings, app_of(settings).examine())
+        else:
+            yield from _on_github(settings, MintingClient(settings.socket()).examine())
     except ApprenticeError as error:
-        detail = f"only local use works: {error}; see README.md"
-        return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+        if (settings.app_id and key) or MintingClient(settings.socket()).is_there():
+            yield _missing_check("GitHub App", str(error))
+        else:
+            detail = f"only local use works: {error}; see README.md"
+            yield MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
 
 
-def _key_problem(path: Path) -> str:
-    """Why GitHub would accept nothing that this key signs; empty for a good one."""
-    from cryptography.exceptions import UnsupportedAlgorithm  # of the extra `app`
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(path.read_bytes(), None)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    except TypeError:
-        return "is locked with a passphrase"
-    except (ValueError, UnsupportedAlgorithm):
-        return "is no private key in PEM"
-    if not isinstance(key, RSAPrivateKey):
-        return "is no RSA key"
-    return f"has only {key.key_size} bits" if key.key_size < KEY_BITS else ""
+def _on_github(settings: MintSettings, found: AppExamination) -> Iterator[MachineCheck]:
+    """What GitHub answers to the App's key, and to a token."""
+    yield _ok("GitHub App", f"{found.slug}, id {found.id}: {settings.github_url} accepts its signature")
+    if found.ahead is not None:
+        yield _clock("GitHub", found.ahead)
+    if found.lacking:
+        lacking = ", ".join(f"{name}: {level}" for name, level in sorted(found.lacking.items()))
+        yield _missing_check("GitHub permissions", f"{found.lacks} lacks {lacking}: {GRANT}")
+    else:
+        yield _ok("GitHub permissions", "all that tokens ask for")
+    if unsent := KNOWN - SENT_TO_EVERY_APP - found.events:
+        yield _missing_check("GitHub events", f"the App does not subscribe to {', '.join(sorted(unsent))}: {GRANT}")
+    else:
+        yield _ok("GitHub events", "all that are read")
+    if found.repositories is None:
+        detail = "the App is installed nowhere: open its page and choose Install"
+        yield MachineCheck(name="GitHub token", state=CheckState.OPTIONAL, detail=detail)
+    else:
+        yield _ok("GitHub token", f"minted for {found.account}, where it reads {found.repositories} repositories")
 
 
 def _files(settings: MintSettings) -> Iterator[MachineCheck]:
@@ -265,10 +336,20 @@ def _exposure(path: Path) -> str:
 
 
 def _secret(web: WebSettings) -> MachineCheck:
-    if web.webhook_secret.get_secret_value():
-        return _ok("webhook secret", "set")
-    return MachineCheck(
-        name="webhook secret",
-        state=CheckState.OPTIONAL,
-        detail="`apprentice serve` refuses to start until APPRENTICE_WEBHOOK_SECRET is set",
-    )
+    """Whether the web process, if one runs here, accepts what the secret signs: it may run with another one."""
+    secret = web.webhook_secret.get_secret_value().encode()
+    if not secret:
+        detail = "`apprentice serve` refuses to start until APPRENTICE_WEBHOOK_SECRET is set"
+        return MachineCheck(name="webhook secret", state=CheckState.OPTIONAL, detail=detail)
+    address = f"http://{loopback(web.host)}:{web.port}/webhook"
+    headers = {HEADER: sign(secret, PING), "X-GitHub-Event": "ping", "X-GitHub-Delivery": "apprentice-doctor"}
+    headers["Content-Type"] = "application/json"
+    try:
+        status = httpx.post(address, content=PING, headers=headers, timeout=WEB_SECONDS, trust_env=False).status_code
+    except httpx.HTTPError:
+        return _ok("webhook secret", f"set, and not tried: no web process answers at {address}")
+    if status == 202:
+        return _ok("webhook secret", f"{address} accepts what it signs")
+    if status == 401:
+        return _missing_check("webhook secret", f"{address} runs with another one: restart the web process")
+    return _missing_check("webhook secret", f"{address} answered {status} to a signed ping: see the web process's log")

@@ -8,18 +8,19 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import httpx
 import structlog
 
-from bot.web.app import required_secret
+from bot.web.app import bound_sockets, required_secret
+from memory.store import await_store
 from workers.errors import CannotRun
 from workers.settings import (
     PREFIX,
@@ -29,6 +30,7 @@ from workers.settings import (
     WebSettings,
     WorkerSettings,
     child_environment,
+    loopback,
 )
 
 TICK_SECONDS = 0.2
@@ -36,7 +38,7 @@ GRACE_SECONDS = 20.0
 STEADY_SECONDS = 60.0
 LONGEST_DELAY = 30.0
 MOST_RESTARTS = 10
-BAD_INPUT = 2
+BAD_INPUT, TEMPORARY = 2, 75
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger()
 
@@ -70,7 +72,8 @@ class SupervisedProcess:
         if code is None:
             return None
         self._process = None
-        self.restarts = self.restarts + 1 if time.monotonic() - self._begun < STEADY_SECONDS else 1
+        waited = code == TEMPORARY  # for a database: as often as it takes
+        self.restarts = self.restarts + 1 if time.monotonic() - self._begun < STEADY_SECONDS and not waited else 1
         wait = min(0.25 * 2**self.restarts, LONGEST_DELAY)
         self._due = time.monotonic() + wait
         _log.error("process died", name=self.part.name, exit_code=code, restarts=self.restarts, restart_in=wait)
@@ -94,9 +97,15 @@ class SupervisedProcess:
 
 
 def up(web: WebSettings, mint: MintSettings, say: Callable[[str], None]) -> int:
-    """Run everything until SIGTERM or SIGINT; returns the exit code. Raises BadInput without a webhook secret."""
+    """Run everything until SIGTERM or SIGINT; returns the exit code.
+
+    Raises BadInput or CannotRun, before anything starts, without a webhook secret, an App or a free port, and StoreError where
+    the database does not answer for `start_seconds`.
+    """
     required_secret(web)
-    port = web.port or _free_port(web.host)
+    _require_app(mint)
+    port = _free_port(web.host, web.port)
+    await_store(web.database(), seconds=web.start_seconds, report=_log.warning).close()
     address = f"http://{web.host}:{port}"
     ready = threading.Event()
 
@@ -187,15 +196,24 @@ def _spawn(part: ProcessSpec) -> subprocess.Popen[bytes]:
         raise CannotRun(f"cannot start {part.name}: {error.strerror}") from error
 
 
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+def _require_app(mint: MintSettings) -> None:
+    """Raise CannotRun without an App whose key is good, unless a minting process of another user answers here."""
+    from workers.github.auth import check_app  # loads PyGithub
+    from workers.github.minting import MintingClient
+
+    if mint.app_id or not MintingClient(mint.socket()).is_there():
+        check_app(mint)
+
+
+def _free_port(host: str, port: int) -> int:
+    """The port that the web process gets, one that is free for 0; raises CannotRun for a used one."""
+    with ExitStack() as closed:
+        first, *_ = (closed.enter_context(each) for each in bound_sockets(host, port))
+        return int(first.getsockname()[1])
 
 
 def _answers(host: str, port: int) -> bool:
-    host = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104  # compared, not bound
     try:
-        return httpx.get(f"http://{host}:{port}/healthz", timeout=1.0, trust_env=False).is_success
+        return httpx.get(f"http://{loopback(host)}:{port}/healthz", timeout=1.0, trust_env=False).is_success
     except httpx.HTTPError:
         return False

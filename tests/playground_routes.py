@@ -30,7 +30,7 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, installation, shown, user, web
+from bot.playground.payloads import JsonObject, api, installation, repository, shown, user, web
 from bot.playground.pull_payloads import comment, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
@@ -83,6 +83,15 @@ def get_own_profile(call: ApiCall) -> JsonObject:
 def list_installations(call: ApiCall) -> list[JsonObject]:
     mine = [each for each in call.world.installations.values() if each.app is calling_app(call)]
     return [installation(call.world, each) for each in mine]
+
+
+@routes.on("GET", "/installation/repositories")
+def list_repositories_of_token(call: ApiCall) -> JsonObject:
+    token = call.caller.token
+    if token is None or token.installation is None:
+        raise ApiError(403, "Resource not accessible by integration")
+    found = [call.world.repositories[number] for number in sorted(token.repository_ids)]
+    return {"total_count": len(found), "repositories": [repository(call.world, each) for each in found]}
 
 
 @routes.on("GET", "{repository}/installation", AS_APP)

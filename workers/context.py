@@ -6,12 +6,14 @@ import random
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+import structlog
 
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
@@ -19,7 +21,7 @@ from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
-from memory.store import Store, open_store
+from memory.store import Store, await_store, open_store
 from workers.configuration.schema import ANY_ENVIRONMENT, NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
@@ -41,12 +43,9 @@ if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing
     from workers.llm.client import Models
     from workers.llm.messages import Model
 
+_log = structlog.get_logger()
+
 Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    """The one clock of production."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +209,7 @@ class Context:
 
     def local_mirror(self, path: Path, name: str) -> Mirror:
         """The bare copy of a repository on this disk."""
-        remove_least_used(self.settings.home / "mirrors")
+        remove_least_used(self.settings.home / "mirrors", seconds=self.settings.keep_files_days * 86_400.0)
         return Mirror(self.settings.home / "mirrors" / f"{name}.git", str(path), fetching=FETCHING_MUCH)
 
 
@@ -218,11 +217,12 @@ def open_context(
     settings: WorkerSettings,
     *,
     embedder: Embedder | None = None,
-    clock: Clock = utc_now,
+    clock: Clock | None = None,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Context:
-    """A context of real parts. It opens the store, and not the sandbox yet."""
+    """A context of real parts, by default on the database's clock. It opens the store, and not the sandbox yet."""
     store = open_store(settings.database())
+    clock = clock or store.clock
     rng = generator(settings, "")
     embedder = embedder or open_embedder(settings.embedder)
     return Context(
@@ -236,6 +236,17 @@ def open_context(
         progress=progress,
         models=_models(settings, store, clock),
     )
+
+
+def check_worker(settings: WorkerSettings) -> None:
+    """What each process of a worker needs, once before they start: a database with our schema, and settings that fit.
+
+    Raises StoreError, or StoreUnavailable where the database does not answer for `start_seconds`, and BadInput.
+    """
+    wait = settings.start_seconds
+    with await_store(settings.database(), seconds=wait, report=_log.warning) as store:
+        current(store)
+        _models(settings, store, store.clock)
 
 
 def _models(settings: WorkerSettings, store: Store, clock: Clock) -> Models | None:
@@ -306,7 +317,7 @@ class JobContext(Context):
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""
-        remove_least_used(self.settings.home / "mirrors")
+        remove_least_used(self.settings.home / "mirrors", seconds=self.settings.keep_files_days * 86_400.0)
         return Mirror(self.settings.home / "mirrors" / f"{repository.id}.git", github.clone_url(), github.token())
 
 
@@ -314,7 +325,7 @@ def open_job_context(
     settings: WorkerSettings,
     *,
     embedder: Embedder | None = None,
-    clock: Clock = utc_now,
+    clock: Clock | None = None,
     progress: Callable[[str], None] = lambda _line: None,
     flows: Mapping[type, Flow] | None = None,
     notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None,
@@ -324,7 +335,7 @@ def open_job_context(
     shared = open_context(settings, embedder=embedder, clock=clock, progress=progress)
     return JobContext(
         **vars(shared),
-        connect=_connector(settings, clock, seconds_between_writes),
+        connect=_connector(settings, shared.clock, seconds_between_writes),
         hook=lambda: _hook(settings),
         defaults=_owner_file(settings),
         flows=flows or {},

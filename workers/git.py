@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -306,24 +307,28 @@ def _authorised(token: str) -> Iterator[dict[str, str]]:
 MOST_MIRRORS, MOST_MIRRORS_MB, IN_USE_SECONDS = 500, 20_000, 6 * 3600
 
 
-def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS) -> None:
-    """Remove mirrors, the least recently used first, until few and small enough ones are left.
+def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS, seconds: float = inf) -> int:
+    """Remove mirrors, the least recently used first, until few and small enough ones are left, and none that was not used for
+    so many seconds; returns how many.
 
     One that a fetch used within `IN_USE_SECONDS` stays: a job may be reading it.
     """
     found = sorted(mirrors.glob("*.git"), key=_last_use, reverse=True)
-    size = 0
+    size = removed = 0
     for number, mirror in enumerate(found, start=1):
         size += sum(each.stat().st_size for each in (mirror / "objects" / "pack").glob("*"))
-        over = number > most or size > MOST_MIRRORS_MB << 20
-        if over and _last_use(mirror) < time.time() - IN_USE_SECONDS:
+        unused = time.time() - _last_use(mirror)
+        over = number > most or size > MOST_MIRRORS_MB << 20 or unused > seconds
+        if over and unused > IN_USE_SECONDS:
             shutil.rmtree(mirror, ignore_errors=True)
+            removed += 1
+    return removed
 
 
 def _last_use(mirror: Path) -> float:
-    """Seconds since the epoch."""
+    """Seconds since the epoch; of a mirror that is being made, its beginning."""
     marker = mirror / "info"
-    return marker.stat().st_mtime if marker.exists() else 0.0
+    return (marker if marker.exists() else mirror).stat().st_mtime
 
 
 def email_of(account: Actor) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -38,6 +39,8 @@ def private(home: Path) -> Path:
         open_to_others = found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077
         if open_to_others and OURS.issuperset(each.name for each in home.iterdir()):
             home.chmod(0o700)
+        if not os.access(home, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "nothing can be written there")
     except OSError as error:
         raise CannotRun(
             f"{home} cannot be used: {error.strerror}; set APPRENTICE_HOME to a directory of yours"
@@ -54,9 +57,7 @@ def scratch(home: Path) -> Iterator[Path]:
     root = private(home) / "scratch"
     root.mkdir(mode=0o700, exist_ok=True)
     with _locked(root, wait=True):
-        for left in root.iterdir():
-            with suppress(OSError), _locked(left):  # another process holds it, or just removed it
-                shutil.rmtree(left, ignore_errors=True)
+        _remove_left(root)
         own = Path(tempfile.mkdtemp(dir=root))
         held = ExitStack()
         held.enter_context(_locked(own))
@@ -67,6 +68,24 @@ def scratch(home: Path) -> Iterator[Path]:
         finally:
             tempfile.tempdir = before
             _empty(own)
+
+
+def sweep_scratch(home: Path) -> int:
+    """Remove the scratch directories of processes that are gone; returns how many."""
+    root = home / "scratch"
+    if not root.is_dir():
+        return 0
+    with _locked(root, wait=True):
+        return _remove_left(root)
+
+
+def _remove_left(root: Path) -> int:
+    removed = 0
+    for left in root.iterdir():
+        with suppress(OSError), _locked(left):  # another process holds it, or just removed it
+            shutil.rmtree(left, ignore_errors=True)
+            removed += 1
+    return removed
 
 
 def _empty(own: Path) -> None:

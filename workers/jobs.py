@@ -6,11 +6,29 @@ A job pins repository, number and commit at its trigger; none of them comes from
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
 from memory.model import Actor, SignalKind
+
+ACTED_ON: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "ping": frozenset(),
+        "installation": frozenset(),
+        "installation_repositories": frozenset(),
+        "issues": frozenset({"opened", "edited", "labeled"}),
+        "issue_comment": frozenset({"created", "edited"}),
+        "pull_request": frozenset({"opened", "reopened", "synchronize", "ready_for_review", "closed"}),
+        "pull_request_review": frozenset({"submitted"}),
+        "pull_request_review_comment": frozenset({"created"}),
+        "pull_request_review_thread": frozenset({"resolved", "unresolved"}),
+        "check_run": frozenset({"rerequested"}),
+    }
+)
+"""The webhook events that jobs come from, each with the actions that count, empty for all of them."""
 
 
 class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -174,12 +174,37 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookDelivery:
-    """One attempt to deliver a webhook. A redelivery has a new id and the same `guid`."""
+    """One attempt to deliver a webhook. A redelivery has a new id and the same `guid`. The status is 0 without an answer."""
 
     id: int
     guid: str
     event: str
+    action: str
+    status: int
     delivered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookLogPage:
+    """A page of the App's log of deliveries, newest first, and the cursor of the older ones, empty on the last page."""
+
+    deliveries: tuple[HookDelivery, ...]
+    older: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppExamination:
+    """What GitHub says of the App: permissions that `lacks` lacks, events that it gets, the repositories of its first
+    installation (None without one), and how far our clock is ahead of GitHub's (None where that is unknown)."""
+
+    id: int
+    slug: str
+    lacks: str
+    lacking: Mapping[str, str]
+    events: frozenset[str]
+    account: str
+    repositories: int | None
+    ahead: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,11 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
     broker_url: str = Field("", description="Celery broker (`redis://…`); empty for the embedded one under `home`.")
+    start_seconds: float = Field(
+        30.0,
+        ge=0,
+        description="How long a process of the App waits at its start for a database that does not answer; then it ends with 75.",
+    )
     bot_name: str = Field(
         "apprentice", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}$", description="The bot's name in comments: `@NAME fix`."
     )
@@ -69,9 +74,30 @@ class Settings(BaseSettings):
     control_share: float = Field(
         0.1, ge=0.0, le=0.9, description="Share of tasks that ignore everything learned, for comparison."
     )
+    keep_deliveries_days: int = Field(
+        30, ge=4, description="Days until a delivery is pruned; GitHub can send it again for three."
+    )
+    keep_jobs_days: int = Field(90, ge=1, description="Days until a job that has ended is pruned.")
+    keep_effects_days: int = Field(
+        400,
+        ge=1,
+        validate_default=True,
+        description="Days until the record of an effect on GitHub is pruned; until then it is not made twice.",
+    )
+    keep_files_days: int = Field(
+        30, ge=1, description="Days until a mirror or an environment that nothing uses is pruned."
+    )
     log_format: str = Field(
         "text", pattern="^(text|json)$", description="`text` for reading, `json` for log collectors."
     )
+
+    @field_validator("keep_effects_days")
+    @classmethod
+    def _outlives_jobs(cls, days: int, info: ValidationInfo) -> int:
+        """A job that is tried again must find what it did."""
+        if days < (jobs := info.data.get("keep_jobs_days", 0)):
+            raise ValueError(f"effects must be kept as long as jobs, {jobs} days")
+        return days
 
     @model_validator(mode="after")
     def _registered(self) -> Self:
@@ -333,6 +359,11 @@ class WorkerSettings(GitHubSettings):
         if most and not info.data.get("model_price"):
             raise ValueError(f"a limit in US dollars needs {PREFIX}MODEL_PRICE")
         return most
+
+
+def loopback(host: str) -> str:
+    """How this machine calls itself in a URL where a process listens on `host`."""
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104  # compared, not bound
 
 
 def variable(name: str) -> str:

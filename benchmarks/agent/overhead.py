@@ -27,7 +27,6 @@ from bot.model_server.server import ModelServer
 from memory.store import open_store
 from workers.agent.loop import AgentLoop, ModelConversation
 from workers.agent.tools import Tool, Toolset, tool
-from workers.context import utc_now
 from workers.llm.client import models_of
 from workers.llm.endpoint import EndpointFeatures, body_of
 from workers.llm.messages import ChatMessage, ChatRole, Model, ModelReply, ModelRequest
@@ -171,7 +170,7 @@ def _model(base_url: str) -> Iterator[Model]:
             model_tokens_per_repository_day=BOUNDLESS,
         )
         with open_store(settings.database()) as store:
-            models = models_of(settings, store, utc_now, random.Random(1))
+            models = models_of(settings, store, store.clock, random.Random(1))
             assert models is not None, "the settings name a model"
             yield models("overhead", "benchmark/overhead")
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.agent.folder import Folder, Outcome, Plan, Record
@@ -20,7 +21,7 @@ from memory.model import RetryMode
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
 from memory.store.calls import BudgetUnit, Calls, Limit, Scope
-from workers.context import Context, open_context, utc_now
+from workers.context import Context, open_context
 from workers.errors import ApprenticeError
 from workers.llm.client import BudgetedModel, PricedModel, models_of, tiers_of
 from workers.llm.errors import BudgetSpent, ModelUnavailable
@@ -65,7 +66,7 @@ def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -
         limits=limits,
         task_id=RUN,
         repository=RUN,
-        clock=utc_now,
+        clock=lambda: datetime.now(UTC),
         rng=random.Random(settings.seed),
     )
     return {

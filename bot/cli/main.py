@@ -1,4 +1,4 @@
-"""The `apprentice` command: every subcommand by name, and those that start processes."""
+"""The `apprentice` command: every subcommand by name, and what runs on this machine alone."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bot.cli import data, evaluate, history, local, stats, where
+from bot.cli import data, evaluate, history, jobs, local, operate, stats, upkeep, where
 from bot.cli.console import (
     BAD_INPUT,
     AsJson,
     complain,
     missing_extra,
-    note,
     notes,
     out,
     print_line,
-    private_settings,
     refuse,
     refusing,
     worker_settings,
@@ -110,79 +108,17 @@ command(LEARN, "apprentice export learnings learnings.json --repository maya/sho
 command(LEARN, "apprentice import learnings.json", "apprentice import", name="import")(data.import_)
 
 
-@command(OPERATE, "apprentice serve")
-def serve() -> None:
-    """Run the web process: receive webhooks and store the jobs that follow from them."""
-    from bot.web.app import serve as run
-    from workers.logs import configure
-    from workers.settings import WebSettings
-
-    with refusing():
-        settings = private_settings(WebSettings)
-        configure(settings)
-        run(settings)
-
-
-@command(OPERATE, "apprentice worker")
-def worker() -> None:
-    """Run a worker: it does the jobs."""
-    from workers.context import open_job_context
-    from workers.flows import FLOWS
-    from workers.flows.replies import publish_failure
-    from workers.home import scratch
-    from workers.logs import configure
-    from workers.queue.celery_app import run_worker
-
-    with refusing():
-        settings = worker_settings()
-        configure(settings)
-        with scratch(settings.home):
-            code = run_worker(
-                settings, lambda: open_job_context(settings, progress=note, flows=FLOWS, notify=publish_failure)
-            )
-    raise typer.Exit(code)
-
-
-@command(OPERATE, "apprentice sweep")
-def sweep() -> None:
-    """Run the sweeper: it finds lost jobs and polls reactions."""
-    from workers.logs import configure
-    from workers.queue.sweeper import run_sweeper
-    from workers.settings import SweeperSettings
-
-    with refusing():
-        settings = private_settings(SweeperSettings)
-        configure(settings)
-        run_sweeper(settings)
-
-
-@command(OPERATE, "apprentice mint")
-def mint() -> None:
-    """Run the minting process: it alone reads the App's private key, and gives workers their tokens."""
-    from workers.github.minting import run_minting
-    from workers.logs import configure
-    from workers.settings import MintSettings
-
-    with refusing():
-        settings = private_settings(MintSettings)
-        configure(settings)
-        run_minting(settings)
-
-
-@command(OPERATE, "apprentice up")
-def up() -> None:
-    """Run web process, worker, sweeper and minting process on this machine, supervised."""
-    from bot.processes import up as run
-    from workers.logs import configure
-    from workers.settings import MintSettings, SweeperSettings, WebSettings, load
-
-    with refusing():
-        web = private_settings(WebSettings)
-        configure(web)
-        worker_settings()  # a wrong setting of any process is refused before anything starts
-        load(SweeperSettings)
-        code = run(web, load(MintSettings), note)
-    raise typer.Exit(code)
+command(OPERATE, "apprentice serve")(operate.serve)
+command(OPERATE, "apprentice worker")(operate.worker)
+command(OPERATE, "apprentice sweep")(operate.sweep)
+command(OPERATE, "apprentice mint")(operate.mint)
+command(OPERATE, "apprentice up")(operate.up)
+command(OPERATE, "apprentice jobs list", "apprentice jobs show 4e46c8a83758", "apprentice jobs retry --state dead")(
+    jobs.jobs
+)
+command(OPERATE, "apprentice prune")(upkeep.prune)
+command(OPERATE, "apprentice backup /backup/apprentice.db")(upkeep.backup)
+command(OPERATE, "apprentice restore /backup/apprentice.db")(upkeep.restore)
 
 
 @command(TRY, "apprentice demo", "apprentice demo --stay")

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.playground.api import ApiCall, Routes
+from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.models import (
@@ -101,8 +101,15 @@ def _deliveries(call: ApiCall) -> list[WebhookDelivery]:
 
 
 @routes.on("GET", "/app/hook/deliveries", AS_APP)
-def list_deliveries(call: ApiCall) -> list[JsonObject]:
-    return [shown(call.world, "delivery_item", each) for each in _deliveries(call)]
+def list_deliveries(call: ApiCall) -> ApiAnswer:
+    """In pages by cursor, which is the last delivery of the page before, and not by number as other lists are."""
+    _, _, last = call.query.get("cursor", "").rpartition("_")
+    older = [each for each in _deliveries(call) if not last or each.id < int(last)]
+    size = min(int(call.query.get("per_page", "30")), 100)
+    body = [shown(call.world, "delivery_item", each) for each in older[:size]]
+    next_page = f"{call.world.base_url}/app/hook/deliveries?per_page={size}&cursor=v1_{body[-1]['id']}" if body else ""
+    headers = {"Link": f'<{next_page}>; rel="next"'} if len(older) > size else {}
+    return ApiAnswer(status=200, body=body, headers=headers)
 
 
 @routes.on("POST", "/app/hook/deliveries/{delivery_id:int}/attempts", AS_APP, status=202)

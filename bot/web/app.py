@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import shutil
+import socket
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import structlog
@@ -26,14 +28,16 @@ from bot.web.metrics import Metrics
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
-from workers.errors import BadInput
+from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
+from workers.queue.heartbeats import ProcessKind, beat, missing_processes
 from workers.queue.runner import Send, rows
 from workers.settings import WebSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
     from memory.store import Store
 
+LEAST_FREE_MB = 256
 _log = structlog.get_logger()
 
 
@@ -46,8 +50,10 @@ class WebEndpoints:
         store: Store,
         send: Send,
         clock: Callable[[], datetime],
+        ping: Callable[[], object],
     ) -> None:
         self._settings = settings
+        self._ping = ping
         self._secret = required_secret(settings)
         self._store = store
         self._clock = clock
@@ -112,10 +118,31 @@ class WebEndpoints:
             return JSONResponse({"status": "down", "error": str(error)}, status_code=503)
         return JSONResponse({"status": "ok", "oldest_ready_seconds": waited})
 
+    def readiness(self) -> Response:
+        """Whether all that a job needs is there: 503 with what is missing, by name."""
+        problems = dict(self._problems())
+        ready = {"status": "not ready" if problems else "ready", "problems": problems}
+        return JSONResponse(ready, status_code=503 if problems else 200)
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        free = shutil.disk_usage(self._settings.home).free >> 20
+        if free < LEAST_FREE_MB:
+            yield "disk", f"{free} MB are free in {self._settings.home}, less than {LEAST_FREE_MB}"
+        try:
+            self._ping()
+        except Retryable as error:
+            yield "broker", str(error)
+        try:
+            beat(self._store, ProcessKind.WEB)  # shows that the database can be written
+            yield from missing_processes(self._store).items()
+        except StoreError as error:
+            yield "database", str(error)
+
     def metrics(self) -> Response:
         """All metrics, for Prometheus."""
         try:
-            page = self._metrics.page(self._store.inbox.counts(), self._oldest_ready_seconds())
+            upkeep = self._store.upkeep
+            page = self._metrics.page(upkeep.unfinished(), upkeep.ended(), self._oldest_ready_seconds())
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", status_code=503)
         return Response(page, media_type=CONTENT_TYPE_LATEST)
@@ -145,12 +172,14 @@ def create_app(
     store: Store,
     send: Send,
     clock: Callable[[], datetime],
+    ping: Callable[[], object] = lambda: None,
 ) -> FastAPI:
-    """The web application. `send` sends job ids to the queue and raises Retryable when it cannot.
+    """The web application. `send` sends job ids to the queue and raises Retryable when it cannot, as `ping` does where the
+    broker does not answer.
 
     Raises BadInput when there is no webhook secret.
     """
-    web = WebEndpoints(settings, store, send, clock)
+    web = WebEndpoints(settings, store, send, clock, ping)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, object]]:
@@ -165,37 +194,63 @@ def create_app(
     app.add_exception_handler(RequestRejected, refuse)
     app.add_api_route("/webhook", web.webhook, methods=["POST"], response_model=None)
     app.add_api_route("/healthz", web.health, methods=["GET"], response_model=None)
+    app.add_api_route("/readyz", web.readiness, methods=["GET"], response_model=None)
     app.add_api_route("/metrics", web.metrics, methods=["GET"], response_model=None)
     app.add_api_route("/", _front_page, methods=["GET"], response_model=None)
     return app
 
 
+def bound_sockets(host: str, port: int) -> list[socket.socket]:
+    """A socket for each address of `host`, bound and not yet listening. Raises CannotRun for a used port or another's address."""
+    with ExitStack() as closed_on_error:
+        bound = []
+        try:
+            for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                made = closed_on_error.enter_context(socket.socket(family, kind, protocol))
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.bind(address)
+                bound.append(made)
+        except OSError as error:
+            advice = "set APPRENTICE_HOST and APPRENTICE_PORT to an address that is free"
+            raise CannotRun(f"cannot listen on {host} port {port}: {error.strerror}; {advice}") from error
+        closed_on_error.pop_all()
+        return bound
+
+
 def serve(settings: WebSettings) -> None:
-    """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, StoreError without a database."""
+    """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, CannotRun where it cannot listen, and StoreError,
+    StoreUnavailable where the database does not answer for `start_seconds`."""
     import uvicorn  # this, SQLAlchemy and Celery are slow to import
 
     from bot.web.connections import BACKLOG, LimitedConnection
-    from memory.store import open_store
-    from workers.queue.celery_app import make_celery, send
+    from memory.store import await_store
+    from workers.queue.celery_app import depth, make_celery, send
 
     required_secret(settings)
     celery = make_celery(settings)
-    with open_store(settings.database()) as store:
-        app = create_app(settings, store, functools.partial(send, celery), lambda: datetime.now(UTC))
-        uvicorn.run(
-            app,
-            host=settings.host,
-            port=settings.port,
-            http=LimitedConnection,
-            ws="none",
-            backlog=BACKLOG,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=10,
+    sockets = bound_sockets(settings.host, settings.port)
+    with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
+        store.clock.refresh()  # so that no request waits for it
+        app = create_app(
+            settings, store, functools.partial(send, celery), store.clock, functools.partial(depth, celery)
         )
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=LimitedConnection,
+                ws="none",
+                backlog=BACKLOG,
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=10,
+            )
+        )
+        server.run(sockets=sockets)
 
 
 async def _front_page() -> Response:
     return PlainTextResponse(
-        "Apprentice is listening: webhooks at /webhook, health at /healthz, metrics at /metrics.\n"
+        "Apprentice is listening: webhooks at /webhook, health at /healthz and /readyz, metrics at /metrics.\n"
     )

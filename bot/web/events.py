@@ -12,6 +12,7 @@ import msgspec
 
 from memory.model import Actor
 from workers.errors import BadInput
+from workers.jobs import ACTED_ON
 
 
 class _Partial(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,24 +204,28 @@ class _Envelope(_Partial, frozen=True, kw_only=True):
     action: str = ""
 
 
+_TYPES: Mapping[str, type[Event]] = {
+    "ping": PingEvent,
+    "installation": InstallationEvent,
+    "installation_repositories": InstallationChangeEvent,
+    "issues": IssueEvent,
+    "issue_comment": IssueCommentEvent,
+    "pull_request": PullEvent,
+    "pull_request_review": ReviewEvent,
+    "pull_request_review_comment": ReviewCommentEvent,
+    "pull_request_review_thread": ReviewThreadEvent,
+    "check_run": CheckRunEvent,
+}
+
 _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
-    "ping": (PingEvent, frozenset()),
-    "installation": (InstallationEvent, frozenset()),
-    "installation_repositories": (InstallationChangeEvent, frozenset()),
-    "issues": (IssueEvent, frozenset({"opened", "edited", "labeled"})),
-    "issue_comment": (IssueCommentEvent, frozenset({"created", "edited"})),
-    "pull_request": (
-        PullEvent,
-        frozenset({"opened", "reopened", "synchronize", "ready_for_review", "closed"}),
-    ),
-    "pull_request_review": (ReviewEvent, frozenset({"submitted"})),
-    "pull_request_review_comment": (ReviewCommentEvent, frozenset({"created"})),
-    "pull_request_review_thread": (ReviewThreadEvent, frozenset({"resolved", "unresolved"})),
-    "check_run": (CheckRunEvent, frozenset({"rerequested"})),
+    name: (_TYPES[name], actions) for name, actions in ACTED_ON.items()
 }
 """The type of each event that we read, and the actions that we act on, empty for all of them."""
 
 KNOWN = frozenset(_READ)
+
+SENT_TO_EVERY_APP = frozenset({"ping", "installation", "installation_repositories"})
+"""GitHub sends these without being asked, and refuses a manifest that asks."""
 
 MAY_REPEAT = frozenset({"check_run", "installation_repositories", "pull_request_review_thread"})
 """Events without a new id or a time of their own: two genuine bodies can be equal, byte for byte."""

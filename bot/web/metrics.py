@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from bot.web.events import KNOWN
 from memory.model.jobs import JobState
 
 OTHER_EVENT = "other"
+
+
+class _EndedJobs(Collector):
+    """A counter that the database keeps, for all processes together."""
+
+    jobs: Mapping[JobState, int] = MappingProxyType({})
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily("apprentice_jobs_ended", "Jobs that have ended, by state.", labels=["state"])
+        for state, count in self.jobs.items():
+            family.add_metric([state], count)
+        yield family
 
 
 class Metrics:
@@ -31,7 +46,9 @@ class Metrics:
             "Jobs that the queue refused and the sweeper sends later.",
             registry=self.registry,
         )
-        self._jobs = Gauge("apprentice_jobs", "Jobs in the database, by state.", ["state"], registry=self.registry)
+        self._jobs = Gauge("apprentice_jobs", "Jobs that are not done, by state.", ["state"], registry=self.registry)
+        self._ended = _EndedJobs()
+        self.registry.register(self._ended)
         self._oldest = Gauge(
             "apprentice_oldest_ready_seconds", "How long the oldest ready job has waited.", registry=self.registry
         )
@@ -58,9 +75,12 @@ class Metrics:
         """Count jobs that the queue refused."""
         self._unsent.inc(count)
 
-    def page(self, counts: Mapping[JobState, int], oldest_ready_seconds: float) -> bytes:
-        """All metrics in Prometheus' text format, with the current numbers of jobs."""
-        for state, count in counts.items():
+    def page(
+        self, unfinished: Mapping[JobState, int], ended: Mapping[JobState, int], oldest_ready_seconds: float
+    ) -> bytes:
+        """All metrics in Prometheus' text format: the jobs that are not done now, and those that have ended so far."""
+        for state, count in unfinished.items():
             self._jobs.labels(state).set(count)
+        self._ended.jobs = ended
         self._oldest.set(oldest_ready_seconds)
         return generate_latest(self.registry)

@@ -6,23 +6,30 @@ one transaction unless it says otherwise. A Store belongs to one process: after 
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
 from sqlalchemy import Connection, inspect, text
 
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from memory.store.calls import Calls
-from memory.store.database import Database, connect, queue_for
-from memory.store.documents import Documents, PastFindings, RepositoryName
+from memory.store.database import USE, Database, connect, is_lasting, queue_for
+from memory.store.documents import Documents, HookLog, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
+from memory.store.heartbeats import DatabaseClock, Heartbeats
+from memory.store.job_control import JobControl
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
 from memory.store.tasks import Posts, Tasks
+from memory.store.upkeep import Upkeep
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "await_store", "open_store"]
 
-HEAD = "0040"
+LONGEST_PAUSE = 5.0
+
+HEAD = "0050"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"
@@ -38,6 +45,12 @@ class Store:
         self.database = database
         self.inbox = Inbox(database)
         """Deliveries, jobs, and effects on GitHub."""
+        self.job_control = JobControl(database)
+        self.upkeep = Upkeep(database)
+        """Prunes old work, and counts what has ended."""
+        self.heartbeats = Heartbeats(database)
+        self.clock = DatabaseClock(database)
+        """The one clock of everything that several processes compare: leases, and when a job may run."""
         self.ledger = Ledger(database)
         """Decisions, outcomes, signals, and the sums derived from them."""
         self.policy_events = PolicyEvents(database)
@@ -60,6 +73,7 @@ class Store:
         """Calls to a model, and the budgets that they keep to."""
         self.repositories = Documents(database, "repositories")
         """The repositories that jobs were about, by GitHub's number."""
+        self.hook_log = HookLog(database)
         self.plans = Documents(database, "plans")
         """What came of each plan of an environment, by repository and plan; a repository owns them."""
         self.reasons = Documents(database, "reasons")
@@ -92,15 +106,39 @@ class Store:
 def open_store(url: str) -> Store:
     """The store at `url` (`sqlite:////absolute/path.db` or `postgresql://…`), its schema brought up to date.
 
-    Creates an SQLite file and its directory. Raises StoreError for a URL that cannot work and for a schema that this code
-    cannot upgrade, StoreUnavailable for a server that does not answer.
+    Creates an SQLite file and its directory. Raises StoreError for a URL that cannot work, a server or file that refuses us,
+    and a schema that this code cannot upgrade; StoreUnavailable for a server that does not answer.
     """
     database = connect(url)
     with ExitStack() as closed_on_error:
         closed_on_error.callback(database.engine.dispose)
-        _migrate(database)
+        try:
+            _migrate(database)
+        except StoreUnavailable as error:
+            if is_lasting(error):
+                raise StoreError(f"{error}; check APPRENTICE_DATABASE_URL: {USE}") from error
+            raise
         closed_on_error.pop_all()
     return Store(database)
+
+
+def await_store(url: str, *, seconds: float, report: Callable[[str], None]) -> Store:
+    """The store at `url`, as soon as its database answers; `report` gets one line if that takes a while.
+
+    Raises StoreUnavailable after `seconds`, and StoreError at once where waiting does not help.
+    """
+    deadline, pause = time.monotonic() + seconds, 0.1
+    while True:
+        try:
+            return open_store(url)
+        except StoreUnavailable as error:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise
+            if pause == 0.1:
+                report(f"waiting up to {seconds:g} s: {error}")
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _migrate(database: Database) -> None:

@@ -45,9 +45,11 @@ from sqlalchemy.types import TypeDecorator
 from memory.errors import StoreError, StoreUnavailable
 
 BUSY_SECONDS = 30.0
-USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
+USE = "use sqlite:////absolute/path.db or postgresql://host/name, with user:password@ before the host"
 _WRITE = "apprentice_write"
 _NO_ANSWER = (OperationalError, InterfaceError, PoolExhausted)
+_REFUSED_BY_SQLITE = ("SQLITE_AUTH", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_READONLY")
+_REFUSED_BY_POSTGRESQL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
 
 Item = TypeVar("Item")
 Noun = TypeVar("Noun")
@@ -272,6 +274,18 @@ def _translated() -> Iterator[None]:
         raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
     except StatementError as error:
         raise StoreError(f"the database refused: {_first_line(error)}") from error
+
+
+def is_lasting(error: StoreUnavailable) -> bool:
+    """Whether a database answers, or its file is there, and refuses us: waiting does not help, a setting is wrong.
+
+    Over a connection that was refused the driver has no code of PostgreSQL's, so its words count; where a server speaks
+    another language, the error counts as temporary.
+    """
+    cause = error.__cause__.orig if isinstance(error.__cause__, StatementError) else None
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorname", "").startswith(_REFUSED_BY_SQLITE)
+    return any(words in str(cause) for words in _REFUSED_BY_POSTGRESQL)
 
 
 def _first_line(error: Exception) -> str:

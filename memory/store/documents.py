@@ -34,6 +34,14 @@ class Documents:
         with self.database.writing() as connection:
             upsert(connection, _row(self.kind, key, body, owner, now))
 
+    def keep(self, key: str, body: object) -> None:
+        """Keep a document as `put` does; writes nothing where the same one is there."""
+        with self.database.reading() as connection:
+            query = select(documents.c.body).where(self._here, documents.c.key == key)
+            if connection.execute(query).scalar_one_or_none() == dump(body):
+                return
+        self.put(key, body)
+
     def get(self, key: str, as_a: type[Body]) -> Body | None:
         """The document with this key."""
         return self.several([key], as_a).get(key)
@@ -130,6 +138,33 @@ class Trajectory:
 
     text: str
     messages: str
+
+
+# ── GitHub's log of webhooks ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookLogPosition:
+    """All deliveries up to `until` are compared. A comparison that is under way began at `newest` and goes on at `cursor`."""
+
+    until: datetime
+    newest: datetime | None = None
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookLog:
+    """How far GitHub's log of webhooks is compared with the stored deliveries."""
+
+    database: Database
+
+    def read(self) -> HookLogPosition | None:
+        """None where it never was."""
+        return Documents(self.database, "hook_log").get("", HookLogPosition)
+
+    def write(self, position: HookLogPosition) -> None:
+        """Go on from here next time."""
+        Documents(self.database, "hook_log").put("", position)
 
 
 # ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────

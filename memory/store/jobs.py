@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, selec
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.database import Database, Row, changed, in_batches, insert_new, queue_for, row_of
+from memory.store.job_control import is_drained
 from memory.store.tables import deliveries, effects, jobs
 
 MAX_ABANDONED = 5
@@ -19,6 +20,9 @@ MAX_ABANDONED = 5
 
 
 _LOCK_ID = 0x4C494D54  # any constant that nothing else in the database uses
+
+LONGEST_WAIT = timedelta(hours=25)
+"""No job waits longer, whatever time a wrong clock gave it."""
 
 FAIR_WINDOW = timedelta(minutes=10)
 """How long a job that has ended counts for its repository and its account when a turn is given."""
@@ -49,8 +53,10 @@ class Inbox:
             return _enqueue(connection, jobs, created_at=now or datetime.now(UTC))
 
     def lease(self, job_id: str, *, worker: str, now: datetime, seconds: float) -> LeasedJob | None:
-        """Lease a job that is ready or whose lease has expired; None when it cannot be leased."""
+        """Lease a job that is ready or whose lease has expired; None when it cannot be leased, or workers may take none."""
         with self.database.writing() as connection:
+            if is_drained(connection):
+                return None
             row = connection.execute(
                 select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update()
             ).one_or_none()
@@ -123,11 +129,11 @@ class Inbox:
             return held
 
     def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:
-        """Give the job back, to be leased at `until` or later."""
+        """Give the job back, to be leased at `until` or later, and after LONGEST_WAIT at the latest."""
         return self._change(
             leased,
             state=JobState.READY,
-            run_after=max(now, until),
+            run_after=min(max(now, until), now + LONGEST_WAIT),
             abandoned=0,
             lease_until=None,
             sent_at=None,
@@ -143,7 +149,13 @@ class Inbox:
         unsent = or_(jobs.c.sent_at.is_(None), jobs.c.sent_at <= now - timedelta(seconds=resend_after))
         query = select(jobs.c.id).where(_free(now), unsent).order_by(jobs.c.run_after, jobs.c.id).limit(limit)
         with self.database.reading() as connection:
-            return list(connection.execute(query).scalars())
+            return [] if is_drained(connection) else list(connection.execute(query).scalars())
+
+    def bring_forward(self, now: datetime) -> int:
+        """Let jobs run now that would wait longer than LONGEST_WAIT: the clock that gave them their time was wrong."""
+        late = (jobs.c.state == JobState.READY) & (jobs.c.run_after > now + LONGEST_WAIT)
+        with self.database.writing() as connection:
+            return changed(connection, update(jobs).where(late).values(run_after=now))
 
     def mark_sent(self, ids: Sequence[str], now: datetime) -> None:
         """These ids went to the queue just now."""
@@ -256,7 +268,7 @@ def _enqueue(
 
 def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
     new = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": ""}
-    run_after = job.run_after or created_at
+    run_after = min(job.run_after or created_at, created_at + LONGEST_WAIT)
     return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new)
 
 

@@ -49,7 +49,7 @@ deliveries = Table(
     metadata,
     *_keys("id"),
     *_required(String, "event"),
-    Column("received_at", UtcDateTime, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False, index=True),
     Column("body_hash", String, unique=True),
 )
 
@@ -57,7 +57,7 @@ jobs = Table(
     "jobs",
     metadata,
     *_keys("id"),
-    Column("delivery_id", String, ForeignKey("deliveries.id")),
+    Column("delivery_id", String, ForeignKey("deliveries.id"), index=True),
     *_required(String, "kind"),
     Column("payload", LargeBinary, nullable=False),
     *_required(String, "state"),
@@ -79,9 +79,26 @@ effects = Table(
     metadata,
     *_keys("key"),
     *_required(String, "job_id"),
-    Column("begun_at", UtcDateTime, nullable=False),
+    Column("begun_at", UtcDateTime, nullable=False, index=True),
     Column("done_at", UtcDateTime),
     Column("reference", Text, nullable=False),
+)
+
+ended_jobs = Table(
+    "ended_jobs",
+    metadata,
+    *_keys("state"),
+    *_required(BigInteger, "jobs"),
+    Column("until", UtcDateTime, nullable=False),
+)
+"""How many jobs have ended in each state until then, those included that were pruned since."""
+
+heartbeats = Table(
+    "heartbeats",
+    metadata,
+    *_keys("process"),
+    *_required(String, "kind"),
+    *_required(UtcDateTime, "at", "until"),
 )
 
 tasks = Table(

@@ -210,7 +210,8 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
     "mint_request": (
         b'{"type": "token.1", "repository_id": 7, "installation_id": 8}',
         b'{"type": "app.1"}',
-        b'{"type": "deliveries.1", "since": "2026-01-01T00:00:00Z"}',
+        b'{"type": "examine.1"}',
+        b'{"type": "deliveries.2", "cursor": "v1_17323292984"}',
         b'{"type": "redeliver.1", "delivery_id": 9}',
     ),
     "redaction": (

@@ -31,7 +31,7 @@ from tests.stories.injections import acting
 from workers import jobs
 from workers.configuration.reading import configuration_of, read_configuration
 from workers.diffs import apply_unified, changed_lines, commentable_lines, parse_diff, split_lines, unified
-from workers.errors import BadInput
+from workers.errors import BadInput, CannotRun
 from workers.github.auth import GitHubApp
 from workers.github.minting import LONGEST as LONGEST_PROBLEM
 from workers.github.minting import Minter
@@ -39,7 +39,7 @@ from workers.llm.errors import CallFailed
 from workers.llm.messages import ChatMessage, ChatRole, ModelRequest
 from workers.llm.replies import RawReply, reply_of
 from workers.messages import markdown
-from workers.ports import AppIdentity, HookDelivery, MintedToken
+from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import REDACTED, OwnSecrets, redact
 from workers.review import project_options
 from workers.review.detectors.detector import Category, DetectorFailed
@@ -270,8 +270,11 @@ class Mint(GitHubApp):
     def identity(self) -> AppIdentity:
         return AppIdentity(id=1, slug="s")
 
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        return ()
+    def examine(self) -> AppExamination:
+        raise CannotRun("there is no GitHub")
+
+    def deliveries(self, cursor: str) -> HookLogPage:
+        return HookLogPage(deliveries=(), older="")
 
     def redeliver(self, delivery_id: int) -> None:
         assert delivery_id > 0

@@ -115,6 +115,7 @@ def _apps_and_people(scene: Scene) -> int:
     for path in ("/app", "/app/installations", f"{HOME}/installation"):
         as_app.ok("GET", path)
     repository = bot.ok("GET", HOME)
+    bot.ok("GET", "/installation/repositories")
     bot.ok("GET", f"/repositories/{repository['id']}")
     bot.ok("GET", f"/user/{repository['owner']['id']}")
     narrow = {"repository_ids": [repository["id"]], "permissions": {"contents": "read"}}

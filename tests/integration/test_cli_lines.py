@@ -843,6 +843,10 @@ def test_the_help(home: Path, tmp_path: Path) -> None:
             ("", "sweep"),
             ("", "mint"),
             ("", "up"),
+            ("", "jobs"),
+            ("", "prune"),
+            ("", "backup"),
+            ("", "restore"),
             ("Try it out", ""),
             ("", "demo"),
             ("", "model-server"),
@@ -894,7 +898,7 @@ def test_the_version(home: Path, tmp_path: Path) -> None:
 def test_the_shell_completes(home: Path, tmp_path: Path) -> None:
     """What bash asks for is answered with commands and options."""
     asked: Mapping[str, tuple[str, list[str]]] = {
-        "apprentice re": ("1", ["review", "rebuild"]),
+        "apprentice re": ("1", ["review", "rebuild", "restore"]),
         "apprentice fix --pa": ("2", ["--patch"]),
     }
     for typed, (word, completed) in asked.items():

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from bot.playground.models import App
+from bot.playground.models import App, WebhookDelivery
 from memory.model.jobs import Delivery
 from memory.retrieval.embeddings import HashedWords
 from tests.playground import Playground, minting_for
 from workers.context import JobContext, open_job_context
 from workers.flows import maintenance
 from workers.jobs import RedeliverWebhooks
+from workers.queue.sweeper import enqueue_comparison
 from workers.settings import WorkerSettings, load
 
 NOBODY = "http://127.0.0.1:9/webhook"
@@ -54,22 +57,78 @@ def tried(playground: Playground) -> list[str]:
     return [delivery.notice.guid for delivery in playground.world.deliveries]
 
 
+def compare(context: JobContext) -> None:
+    assert maintenance.redeliver(RedeliverWebhooks(), context) == ()
+
+
+def in_the_log(playground: Playground, app: App, count: int, *, status: int = 502, **changes: object) -> list[str]:
+    """So many more attempts to deliver a comment, all as old as now; their ids."""
+    notice = playground.world.deliveries[-1].notice
+    made = []
+    for number in range(count):
+        guid = f"{len(playground.world.deliveries)}-{number}"
+        given = {"guid": guid, "event": "issue_comment", "action": "created"} | changes
+        attempt = WebhookDelivery(
+            id=playground.world.next_id(),
+            notice=structs.replace(notice, **given),
+            delivered_at=playground.world.now(),
+            duration=0.1,
+            status="",
+            status_code=status,
+        )
+        playground.world.deliveries.append(attempt)
+        made.append(guid)
+    return made
+
+
+def asked(playground: Playground) -> int:
+    """How many attempts were requested so far."""
+    return sum(1 for each in playground.requests if each.method == "POST" and each.path.endswith("/attempts"))
+
+
+def pages(playground: Playground) -> int:
+    return sum(1 for each in playground.requests if each.path == "/app/hook/deliveries")
+
+
 @pytest.mark.usefixtures("_minting")
-def test_what_was_never_stored_is_asked_for_again(playground: Playground, tmp_path: Path) -> None:
-    """Each lost delivery is sent once more under the same id."""
-    before = tried(playground)
-    assert before
-    assert maintenance.redeliver(RedeliverWebhooks(), later(playground, tmp_path)) == ()
-    assert sorted(tried(playground)) == sorted(before * 2)
+def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: App, tmp_path: Path) -> None:
+    """Each lost delivery that something follows from is sent once more under the same id; another comparison asks no more."""
+    lost = in_the_log(playground, app, 3)
+    in_the_log(playground, app, 1, status=202)
+    context = later(playground, tmp_path)
+    compare(context)
+    assert set(tried(playground)[-5:]) >= set(lost)
+    requested = asked(playground)
+    compare(context)
+    assert asked(playground) == requested
+
+
+@pytest.mark.usefixtures("_minting")
+def test_only_what_is_needed(playground: Playground, app: App, tmp_path: Path) -> None:
+    """An event or action that nothing follows from is not asked for, nor what the web process refused for good."""
+    for changes in ({"event": "push"}, {"action": "deleted"}, {"event": "issues", "action": None}):
+        in_the_log(playground, app, 1, **changes)
+    for status in (400, 413, 415):
+        in_the_log(playground, app, 1, status=status)
+    in_the_log(playground, app, 1, status=202, event="push")
+    stored(playground, context := later(playground, tmp_path), {"ping", "installation"})
+    compare(context)
+    assert asked(playground) == 0
+
+
+def stored(playground: Playground, context: JobContext, events: set[str]) -> None:
+    for each in playground.world.deliveries:
+        if each.notice.event in events:
+            delivery = Delivery(id=each.notice.guid, event="ping", received_at=context.clock())
+            context.store.inbox.record_deliveries([delivery])
 
 
 @pytest.mark.usefixtures("_minting")
 def test_what_was_stored_is_left_alone(playground: Playground, tmp_path: Path) -> None:
     """A delivery that reached the database is not asked for, however GitHub saw it end."""
     context, before = later(playground, tmp_path), tried(playground)
-    for guid in before:
-        context.store.inbox.record_deliveries([Delivery(id=guid, event="ping", received_at=context.clock())])
-    maintenance.redeliver(RedeliverWebhooks(), context)
+    stored(playground, context, {"ping", "installation"})
+    compare(context)
     assert tried(playground) == before
 
 
@@ -78,8 +137,60 @@ def test_what_is_on_its_way_is_left_alone(playground: Playground, tmp_path: Path
     """A delivery of this minute may still arrive by itself."""
     settings = load(WorkerSettings, home=tmp_path, github_url=playground.url)
     before = tried(playground)
-    maintenance.redeliver(RedeliverWebhooks(), open_job_context(settings, embedder=HashedWords()))
+    compare(open_job_context(settings, embedder=HashedWords()))
     assert tried(playground) == before
+
+
+@pytest.mark.usefixtures("_minting")
+def test_while_the_web_process_is_down(playground: Playground, tmp_path: Path) -> None:
+    """Where the newest attempt failed one is requested to see whether it arrives now, and the others only when one did."""
+    context = later(playground, tmp_path)
+    for polls in (1, 2, 3):
+        compare(context)
+        playground.drain()
+        assert (asked(playground), context.store.hook_log.read()) == (polls, None)
+
+
+def test_a_long_log_is_read_once(playground: Playground, app: App, tmp_path: Path) -> None:
+    """After an outage the log is read page by page in several jobs, each within its limit of calls; the next comparison
+    reads only what is new."""
+    lost = in_the_log(playground, app, 20)
+    received = in_the_log(playground, app, 9000, status=202)
+    context = later(playground, tmp_path)
+    for start in range(0, len(received), 500):
+        batch = [
+            Delivery(id=guid, event="issue_comment", received_at=context.clock()) for guid in received[start:][:500]
+        ]
+        context.store.inbox.record_deliveries(batch)
+    stored(playground, context, {"ping", "installation"})
+    jobs = 0
+    while jobs == 0 or (position := context.store.hook_log.read()) is None or position.cursor:
+        before = len(playground.requests)
+        with minting_for(app, playground, tmp_path):  # one a minute: each has the calls of a minute
+            compare(context)
+        jobs += 1
+        assert len(playground.requests) - before <= maintenance.CALLS_AT_ONCE
+        assert jobs < 20
+    assert asked(playground) == len(lost)
+    assert pages(playground) < 93 + jobs + 5
+    playground.drain()
+    before = pages(playground)
+    context = dataclasses.replace(context, clock=lambda: datetime.now(UTC) + timedelta(hours=2))
+    with minting_for(app, playground, tmp_path):
+        compare(context)
+    assert pages(playground) - before <= 4  # what came by the requests, and nothing behind it
+
+
+@pytest.mark.usefixtures("_minting")
+def test_a_comparison_under_way_goes_on_each_minute(playground: Playground, app: App, tmp_path: Path) -> None:
+    """The sweeper enqueues its next part; where nothing is under way it waits for the next poll."""
+    in_the_log(playground, app, 5)
+    in_the_log(playground, app, 7000, status=202, event="push")
+    context = later(playground, tmp_path)
+    now = context.clock()
+    assert enqueue_comparison(context.store, now) == 0
+    compare(context)
+    assert [enqueue_comparison(context.store, now + timedelta(seconds=each)) for each in (0, 10, 60)] == [1, 0, 1]
 
 
 def test_without_an_app_there_is_nothing_to_ask(tmp_path: Path) -> None:

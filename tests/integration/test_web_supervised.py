@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bot.playground.auth import make_key
 from bot.processes import process_specs, up
 from workers.errors import BadInput
 from workers.settings import MintSettings, WebSettings
@@ -83,6 +84,14 @@ def test_bad_input_is_final(tmp_path: Path) -> None:
         assert not any(runs(pid) for pid in pids(tmp_path))
 
 
+def test_temporary_ends_do_not_count(tmp_path: Path) -> None:
+    """A child that waits for its database is started again as often as it takes, without growing delays."""
+    waits = "import sys; open('pids', 'a').write('1\\n'); sys.exit(75)"
+    with supervised(tmp_path, waits) as process:
+        wait_for(lambda: len(pids(tmp_path)) > 11)
+        assert process.poll() is None
+
+
 def test_stubborn_child(tmp_path: Path) -> None:
     """A child that does not end when asked is killed when the second signal says that there is no time."""
     with supervised(tmp_path, STUBBORN) as process:
@@ -140,13 +149,20 @@ def test_no_secret(tmp_path: Path) -> None:
 
 
 def test_whole_machine(tmp_path: Path) -> None:
-    """`apprentice up` says when it is ready, restarts a web process that was killed, and ends on SIGTERM."""
+    """`apprentice up` says when it is ready, restarts a web process that was killed, and ends on SIGTERM.
+
+    `/readyz` finds the heartbeats of its worker and its sweeper.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
+    key = tmp_path / "key.pem"
+    key.write_text(make_key()[0])
     environment = {
         **os.environ,
         "APPRENTICE_HOME": str(tmp_path),
+        "APPRENTICE_APP_ID": "7",
+        "APPRENTICE_PRIVATE_KEY_FILE": str(key),
         "APPRENTICE_WEBHOOK_SECRET": "s3cret",
         "APPRENTICE_PORT": port,
     }
@@ -160,6 +176,7 @@ def test_whole_machine(tmp_path: Path) -> None:
         web = child(process.pid, "serve")
         os.kill(web, signal.SIGKILL)
         wait_for(lambda: answers(port) and not runs(web))
+        wait_for(lambda: answers(port, "readyz"))
         process.terminate()
         assert process.wait(PATIENCE) == 0, log.read_text()
     finally:
@@ -175,8 +192,8 @@ def child(pid: int, command: str) -> int:
     return found
 
 
-def answers(port: str) -> bool:
+def answers(port: str, path: str = "healthz") -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/{path}").status_code == 200
     except httpx.TransportError:
         return False

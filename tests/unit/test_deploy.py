@@ -5,31 +5,24 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from bot.web.events import KNOWN
+from bot.cli.console import BAD_INPUT
+from bot.web.events import KNOWN, SENT_TO_EVERY_APP
 from bot.web.metrics import Metrics
-from memory.model.jobs import JobState, NewJob
-from memory.store import Store
-from tests.databases import migrated_store
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, MintSettings, SweeperSettings, WebSettings, WorkerSettings, known_variables
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROOT = DEPLOY.parent
-SENT_TO_EVERY_APP = {"ping", "installation", "installation_repositories"}
-"""GitHub sends these without being asked, and refuses a manifest that asks."""
-
 PROCESSES = {"web": WebSettings, "worker": WorkerSettings, "sweeper": SweeperSettings, "mint": MintSettings}
 
 
@@ -220,7 +213,7 @@ from bot.web.app import create_app
 from memory.store import open_store
 from workers.queue.celery_app import make_celery
 from workers.settings import WebSettings
-import bot.web.app, workers.queue.sweeper, uvicorn, psycopg, redis
+import bot.cli.jobs, bot.web.app, memory.store.backup, workers.queue.sweeper, uvicorn, psycopg, redis
 
 settings = WebSettings(home=Path(sys.argv[2]), webhook_secret="s")
 make_celery(settings)
@@ -279,6 +272,16 @@ def test_units_run_commands_that_exist(name: str, command: str) -> None:
     assert {each.removeprefix(PREFIX).lower() for each in set_here} <= set(PROCESSES[name].model_fields)
 
 
+def test_units_wait_for_their_servers() -> None:
+    """Each starts after the servers on its machine, is started again whatever is temporary, and is not for a wrong setting."""
+    for name in PROCESSES:
+        after = set(" ".join(unit(name)["After"]).split())
+        assert {"network-online.target", "postgresql.service", "redis-server.service", "redis.service"} <= after
+        assert (unit(name)["Restart"], unit(name)["StartLimitIntervalSec"]) == (["always"], ["0"])
+        assert unit(name)["RestartPreventExitStatus"] == [str(BAD_INPUT)]
+    assert "apprentice-mint.service" in " ".join(unit("worker")["After"])
+
+
 def test_units_split_the_secrets() -> None:
     """As the containers do; the socket of the minting process is for the worker, by its group."""
     files = {name: {Path(path.lstrip("-")).name for path in unit(name)["EnvironmentFile"]} for name in PROCESSES}
@@ -321,65 +324,6 @@ def test_units_are_understood_by_systemd(name: str) -> None:
 
 
 # ── The runbook ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def blocks(language: str) -> list[str]:
-    text = (DEPLOY / "runbook.md").read_text(encoding="utf-8")
-    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
-
-
-def statements() -> list[str]:
-    return [part.strip() for block in blocks("sql") for part in block.split(";") if part.strip()]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with migrated_store(tmp_path / "apprentice.db") as opened:
-        yield opened
-
-
-def test_runbook_sql_runs_on_sqlite(store: Store, tmp_path: Path) -> None:
-    """Every statement fits the schema."""
-    assert len(statements()) >= 4
-    with sqlite3.connect(tmp_path / "apprentice.db") as connection:
-        for statement in statements():
-            connection.execute(statement)
-    connection.close()
-
-
-def test_runbook_sql_runs_on_postgresql(migrated_postgresql_url: str) -> None:
-    """On the other database too."""
-    import psycopg
-
-    with psycopg.connect(migrated_postgresql_url) as connection:
-        for statement in statements():
-            connection.execute(statement.encode())
-
-
-def test_runbook_gives_a_failed_job_back(store: Store, tmp_path: Path) -> None:
-    """The statement for failed jobs makes one that a worker can lease, with all its tries before it."""
-    now = datetime.now(UTC)
-    store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=now)
-    leased = store.inbox.lease("a-job", worker="w", now=now, seconds=60)
-    assert leased is not None
-    store.inbox.fail(leased, now=now, reason="no token")
-    (update,) = (each for each in statements() if each.startswith("UPDATE"))
-    with sqlite3.connect(tmp_path / "apprentice.db") as connection:
-        connection.execute(update.replace("'JOB'", "'a-job'"))
-    connection.close()
-    assert store.inbox.due(now=now, limit=9) == ["a-job"]
-    again = store.inbox.lease("a-job", worker="w", now=now, seconds=60)
-    assert again is not None
-    assert again.attempts == 1
-
-
-def test_runbook_backup(store: Store, tmp_path: Path) -> None:
-    """The backup of a database in use holds what was committed."""
-    store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=datetime.now(UTC))
-    (script,) = blocks("python")
-    subprocess.run([sys.executable, "-c", script, tmp_path / "apprentice.db", tmp_path / "copy.db"], check=True)
-    with migrated_store(tmp_path / "copy.db") as copy:
-        assert copy.inbox.counts()[JobState.READY] == 1
 
 
 def test_runbook_names_what_exists() -> None:

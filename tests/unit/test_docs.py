@@ -20,6 +20,7 @@ from bot.web import events
 from bot.web.commands import Verb
 from bot.web.metrics import Metrics
 from memory.model.jobs import JobState
+from memory.store.upkeep import ENDED
 from tests.json_contracts import documented, undocumented
 from tests.unit.test_house import BANNED
 from workers.configuration.reading import read_configuration
@@ -262,7 +263,8 @@ def test_metric_labels_are_documented() -> None:
     reasons = set(re.findall(r'(?:RequestRejected|refuse)\(\s*[\w.]+,\s*"(\w+)"', sources))
     table = rows(section("docs/operations.md", "Metrics"))
     assert set(re.findall(r"`(\w+)`", table["apprentice_rejected_requests_total{reason}"][1])) == reasons
-    assert set(re.findall(r"`(\w+)`", table["apprentice_jobs{state}"][1])) == set(JobState)
+    assert set(re.findall(r"`(\w+)`", table["apprentice_jobs{state}"][1])) == set(JobState) - {JobState.DONE}
+    assert set(re.findall(r"`(\w+)`", table["apprentice_jobs_ended_total{state}"][1])) == set(ENDED)
 
 
 def test_events_are_documented() -> None:

@@ -63,7 +63,7 @@ def interpreters() -> tuple[Interpreter, ...]:
     found: dict[Path, Interpreter] = {}
     for path in _candidates():
         real = path.resolve()
-        if real not in found and (known := _probed(path)) is not None:
+        if real not in found and (known := interpreter_at(path)) is not None:
             found[real] = known
     return tuple(sorted(found.values(), key=lambda each: Version(each.version), reverse=True))
 
@@ -103,7 +103,7 @@ def _candidates() -> Iterator[Path]:
             yield from sorted(path for path in place.iterdir() if _NAME.fullmatch(path.name))
 
 
-def _probed(python: Path) -> Interpreter | None:
+def interpreter_at(python: Path) -> Interpreter | None:
     """What an interpreter says of itself, without its site packages; None for what the sandbox could not show."""
     try:
         prefixes(python)

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,19 @@ class EnvironmentStore:
         path = self._known / key
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
-    def collect(self, most_mb: int = MOST_MB) -> None:
-        """Remove the least recently used environments and packages until the rest is within `most_mb`."""
+    def collect(self, most_mb: int = MOST_MB, seconds: float = inf) -> int:
+        """Remove the least recently used environments and packages until the rest is within `most_mb`, and each that was not
+        used for so many seconds; returns how many."""
+        removed = 0
         with self._locked("collect", lambda _line: None):
             now, left = time.time(), most_mb << 20
             for last_use, size, parts in sorted(self._removable(), key=lambda each: each[0], reverse=True):
                 left -= size
-                if left < 0 and last_use < now - IN_USE_SECONDS:
+                if (left < 0 or last_use < now - seconds) and last_use < now - IN_USE_SECONDS:
                     for part in parts:
                         shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+                    removed += 1 if parts else 0
+        return removed
 
     def _removable(self) -> Iterator[tuple[float, int, tuple[Path, ...]]]:
         """Last use in seconds since the epoch, bytes, and the paths that belong together."""

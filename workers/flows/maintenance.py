@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from memory.evaluation.rollback import check
+from memory.store.documents import HookLogPosition
 from workers.context import JobContext
 from workers.history.learn import learn
-from workers.jobs import CheckPolicy, Job, LearnHistory, RedeliverWebhooks
+from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
+from workers.ports import HookDelivery, HookLogPage
+
+if TYPE_CHECKING:  # loads PyGithub
+    from workers.github.minting import MintingClient
 
 
 def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
@@ -40,19 +47,72 @@ KEPT = timedelta(days=3)
 MIN_AGE = timedelta(minutes=2)
 """A recent delivery may still arrive, so it is not requested again."""
 
-MOST_AT_ONCE = 50
+OVERLAP = timedelta(minutes=5)
+"""What was just compared is compared again: an attempt may be in the log a little later than its time says."""
+
+CALLS_AT_ONCE = 70
+"""Pages and requests of one job. The sweeper enqueues one a minute while there is more: GitHub allows an App 5,000 an hour."""
+
+REFUSED = frozenset({400, 413, 415})
+"""The web process answers so to what it will never store."""
 
 
 def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
-    """Request each unstored delivery once; the next poll requests those that fail again."""
+    """Compare GitHub's log with the stored deliveries, from the newest to what was compared before, and request what is
+    missing. A request that fails again is a new attempt in the log, and so is found by the next comparison."""
     hook = context.hook()
-    if hook is None:
-        return ()
-    now = context.clock()
-    old_enough = [each for each in hook.deliveries(since=now - KEPT) if each.delivered_at <= now - MIN_AGE]
-    unknown = context.store.inbox.unknown_deliveries([each.guid for each in old_enough])
-    latest = {each.guid: each for each in reversed(old_enough) if each.guid in unknown}
-    for each in list(latest.values())[:MOST_AT_ONCE]:
-        context.progress(f"asking GitHub to send {each.event} {each.guid} again")
-        hook.redeliver(each.id)
+    if hook is not None:
+        now = context.clock()
+        kept = context.store.hook_log.read()
+        _compare(context, hook, kept or HookLogPosition(until=now - KEPT), now)
     return ()
+
+
+def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition, now: datetime) -> None:
+    oldest = max(position.until - OVERLAP, now - KEPT)
+    newest, cursor, calls = position.newest or now - MIN_AGE, position.cursor, CALLS_AT_ONCE
+    while calls > 0:
+        page, calls = hook.deliveries(cursor), calls - 1
+        missing = _missing(context, page, oldest, newest)
+        if missing and not cursor and _is_down(page):
+            _request(context, hook, missing[0])  # if it arrives, the next comparison requests the others
+            return
+        for each in missing[:calls]:
+            _request(context, hook, each)
+        if len(missing) > calls:
+            return  # the page is read again, without those that were requested
+        calls -= len(missing)
+        if not page.older or page.deliveries[-1].delivered_at < oldest:
+            context.store.hook_log.write(HookLogPosition(until=newest))
+            return
+        cursor = page.older
+        context.store.hook_log.write(HookLogPosition(until=position.until, newest=newest, cursor=cursor))
+
+
+def _missing(context: JobContext, page: HookLogPage, oldest: datetime, newest: datetime) -> list[HookDelivery]:
+    """The latest attempt of each delivery that jobs would come from and that was never stored, nor requested."""
+    latest: dict[str, HookDelivery] = {}
+    for each in page.deliveries:
+        actions = ACTED_ON.get(each.event)
+        counts = actions is not None and (not actions or each.action in actions) and each.status not in REFUSED
+        if counts and oldest <= each.delivered_at <= newest:
+            latest.setdefault(each.guid, each)
+    unknown = context.store.inbox.unknown_deliveries(list(latest))
+    return [each for each in latest.values() if each.guid in unknown and context.store.inbox.effect(_key(each)) is None]
+
+
+def _is_down(page: HookLogPage) -> bool:
+    """Whether the web process did not answer the newest attempt: requests would fail as well."""
+    status = page.deliveries[0].status if page.deliveries else HTTPStatus.ACCEPTED
+    return status not in REFUSED and not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def _request(context: JobContext, hook: MintingClient, missing: HookDelivery) -> None:
+    context.progress(f"asking GitHub to send {missing.event} {missing.guid} again")
+    hook.redeliver(missing.id)
+    context.store.inbox.begin_effect(_key(missing), context.job_id, context.clock())
+
+
+def _key(delivery: HookDelivery) -> str:
+    """An attempt is requested once; one that fails again is an attempt of its own."""
+    return f"redeliver:{delivery.id}"

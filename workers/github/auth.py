@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 import requests.exceptions
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
 from msgspec import structs
 
 from memory.model import Actor
 from workers.errors import CannotRun, Retryable
 from workers.jobs import RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, AppIdentity, HookDelivery, MintedToken
+from workers.ports import SECONDS_BETWEEN_WRITES, AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
 from workers.redaction import own_secrets
 from workers.settings import MintSettings
 
 API_VERSION = "2022-11-28"
 USER_AGENT = "apprentice"
 TIMEOUT_SECONDS = 30
+KEY_BITS = 2048
 READS_ONLY = frozenset({"GET", "HEAD"})
 
 
@@ -57,16 +63,36 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
     )
 
 
+def check_app(settings: MintSettings) -> Path:
+    """The file of the App's key; raises CannotRun without an App, and for a key that GitHub would not accept."""
+    key = settings.private_key_file
+    if not settings.app_id or key is None:
+        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see docs/install.md")
+    if problem := _key_problem(key):
+        raise CannotRun(f"the private key {key} {problem}; generate a key on the App's page and download it")
+    return key
+
+
 def app_of(settings: MintSettings) -> GitHubApp:
-    """The App in the settings; raises CannotRun without one, or when its key is unreadable."""
-    if not settings.app_id or settings.private_key_file is None:
-        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
-    try:
-        key = settings.private_key_file.read_text()
-    except OSError as error:
-        raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
+    """The App in the settings; raises CannotRun as `check_app` does."""
+    key = check_app(settings).read_text()
     own_secrets.add(key)
     return GitHubApp(integration(settings.github_url, settings.app_id, key))
+
+
+def _key_problem(path: Path) -> str:
+    """Why GitHub would accept nothing that this key signs; empty for a good one."""
+    try:
+        key = load_pem_private_key(path.read_bytes(), None)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except TypeError:
+        return "is locked with a passphrase"
+    except (ValueError, UnsupportedAlgorithm):
+        return "is no private key in PEM"
+    if not isinstance(key, RSAPrivateKey):
+        return "is no RSA key"
+    return f"has only {key.key_size} bits" if key.key_size < KEY_BITS else ""
 
 
 @contextmanager
@@ -126,6 +152,14 @@ NOT_ACCESSIBLE = 422
 PAGE = 100
 
 
+_LEVELS = {"": 0, "read": 1, "write": 2, "admin": 3}
+
+
+def _lacking(held: Mapping[str, str]) -> dict[str, str]:
+    """What tokens ask for beyond these permissions."""
+    return {name: level for name, level in PERMISSIONS.items() if _LEVELS.get(held.get(name, ""), 0) < _LEVELS[level]}
+
+
 class GitHubApp:
     """What the App does under its own key, and not as an installation."""
 
@@ -162,21 +196,48 @@ class GitHubApp:
             app = self._integration.get_app()
             return AppIdentity(id=app.id, slug=app.slug)
 
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """The attempts to deliver webhooks since then, newest first; GitHub keeps three days."""
-        found: list[HookDelivery] = []
-        cursor = ""
-        while True:
-            where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
-            with translated("reading the webhook's log"):
-                headers, page = self._integration.requester.requestJsonAndCheck(
-                    "GET", "/app/hook/deliveries", parameters=where
-                )
-            read = [_delivery(each) for each in page]
-            found += [each for each in read if each.delivered_at >= since]
-            cursor = _next_cursor(str(headers.get("link", "")))
-            if not cursor or not read or read[-1].delivered_at < since:
-                return tuple(found)
+    def examine(self) -> AppExamination:
+        """Sign as the App, mint a token that reads names alone for its first installation, and use it."""
+        ask = self._integration.requester.requestJsonAndCheck
+        with translated("looking up the App"):
+            headers, app = ask("GET", "/app")
+            now = datetime.now(UTC)
+            _, installations = ask("GET", "/app/installations", parameters={"per_page": 1})
+        first = next(iter(installations), None)
+        lacking = _lacking(app["permissions"])
+        lacking_there = _lacking(first["permissions"]) if first else {}
+        date = str(headers.get("date", ""))
+        return AppExamination(
+            id=app["id"],
+            slug=app["slug"],
+            lacks="the App" if lacking or not first else f"the installation on {first['account']['login']}",
+            lacking=lacking or lacking_there,
+            events=frozenset(app["events"]),
+            account=first["account"]["login"] if first else "",
+            repositories=self._readable(first["id"]) if first else None,
+            ahead=now - parsedate_to_datetime(date) if date else None,
+        )
+
+    def _readable(self, installation_id: int) -> int:
+        """How many repositories a token for an installation can read."""
+        ask = self._integration.requester.requestJsonAndCheck
+        with translated(f"minting a token for installation {installation_id}"):
+            asked = {"permissions": {"metadata": "read"}}
+            _, minted = ask("POST", f"/app/installations/{installation_id}/access_tokens", input=asked)
+        own_secrets.add_token(minted["token"])
+        with translated("using a token"):
+            using = client(self._integration.requester.base_url, minted["token"]).requester
+            _, answer = using.requestJsonAndCheck("GET", "/installation/repositories", parameters={"per_page": 1})
+        return int(answer["total_count"])
+
+    def deliveries(self, cursor: str) -> HookLogPage:
+        """A page of the attempts to deliver webhooks, newest first; GitHub keeps three days. The first one has no cursor."""
+        where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
+        with translated("reading the webhook's log"):
+            headers, page = self._integration.requester.requestJsonAndCheck(
+                "GET", "/app/hook/deliveries", parameters=where
+            )
+        return HookLogPage(deliveries=tuple(map(_delivery, page)), older=_next_cursor(str(headers.get("link", ""))))
 
     def redeliver(self, delivery_id: int) -> None:
         with translated("asking for a redelivery"):
@@ -190,11 +251,13 @@ def _minted(answer: dict[str, Any]) -> MintedToken:
     return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
 
 
-def _delivery(item: dict[str, str]) -> HookDelivery:
+def _delivery(item: dict[str, Any]) -> HookDelivery:
     return HookDelivery(
         id=int(item["id"]),
         guid=item["guid"],
         event=item["event"],
+        action=item["action"] or "",
+        status=item["status_code"],
         delivered_at=datetime.fromisoformat(item["delivered_at"]),
     )
 

@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -28,7 +27,7 @@ from msgspec import Meta, Struct
 
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.github.auth import GitHubApp, app_of
-from workers.ports import AppIdentity, HookDelivery, MintedToken
+from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import own_secrets, redact
 from workers.settings import MintSettings
 
@@ -66,10 +65,10 @@ class IdentifyApp(_Message, frozen=True, kw_only=True, tag="app.1"):
     """A request for the App's id and slug."""
 
 
-class ListDeliveries(_Message, frozen=True, kw_only=True, tag="deliveries.1"):
-    """A request for the attempts to deliver webhooks since a time."""
+class ListDeliveries(_Message, frozen=True, kw_only=True, tag="deliveries.2"):
+    """A request for a page of the attempts to deliver webhooks: the newest, or those behind a cursor of GitHub's."""
 
-    since: datetime
+    cursor: Annotated[str, Meta(max_length=200, pattern=r"^[\w=-]*$")]
 
 
 class Redeliver(_Message, frozen=True, kw_only=True, tag="redeliver.1"):
@@ -78,7 +77,11 @@ class Redeliver(_Message, frozen=True, kw_only=True, tag="redeliver.1"):
     delivery_id: _Id
 
 
-Request = MintToken | MintDefaultsToken | IdentifyApp | ListDeliveries | Redeliver
+class ExamineApp(_Message, frozen=True, kw_only=True, tag="examine.1"):
+    """A request to find out what the App may do: its key signs, and a token is minted and used, which stays here."""
+
+
+Request = MintToken | MintDefaultsToken | IdentifyApp | ExamineApp | ListDeliveries | Redeliver
 
 
 class MintingReply(_Message, frozen=True, kw_only=True):
@@ -136,8 +139,10 @@ class Minter:
                 return defaults
             case IdentifyApp():
                 return self._app.identity()
+            case ExamineApp():
+                return self._app.examine()
             case ListDeliveries():
-                return self._app.deliveries(since=request.since)
+                return self._app.deliveries(request.cursor)
             case Redeliver():
                 self._app.redeliver(request.delivery_id)
                 return None
@@ -177,8 +182,12 @@ def minting(settings: MintSettings) -> Iterator[None]:
     own, peer = os.geteuid(), _user(settings.mint_peer)
     minter = Minter(app_of(settings), frozenset({own, peer}))
     path = settings.socket()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _Server(path, minter, 0o600 if peer == own else 0o660) as server:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        server = _Server(path, minter, 0o600 if peer == own else 0o660)
+    except OSError as error:
+        raise CannotRun(f"cannot listen on {path}: {error.strerror}; set APPRENTICE_MINT_SOCKET") from error
+    with server:
         threading.Thread(target=server.serve_forever, name="minting", daemon=True).start()
         try:
             yield
@@ -221,6 +230,15 @@ class MintingClient:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    def is_there(self) -> bool:
+        """Whether a process listens."""
+        try:
+            with socket.socket(socket.AF_UNIX) as connection, _short(self._path) as address:
+                connection.connect(address)
+        except OSError:
+            return False
+        return True
+
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
         """A token for this repository alone."""
         minted = self._ask(MintToken(repository_id=repository_id, installation_id=installation_id), MintedToken)
@@ -239,9 +257,13 @@ class MintingClient:
         """The App's id and slug."""
         return self._ask(IdentifyApp(), AppIdentity)
 
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """The attempts to deliver webhooks since then, newest first; GitHub keeps three days."""
-        return self._ask(ListDeliveries(since=since), tuple[HookDelivery, ...])
+    def examine(self) -> AppExamination:
+        """What GitHub says of the App."""
+        return self._ask(ExamineApp(), AppExamination)
+
+    def deliveries(self, cursor: str) -> HookLogPage:
+        """A page of the attempts to deliver webhooks, newest first; GitHub keeps three days. The first one has no cursor."""
+        return self._ask(ListDeliveries(cursor=cursor), HookLogPage)
 
     def redeliver(self, delivery_id: int) -> None:
         """Ask GitHub to deliver a webhook again."""

@@ -27,6 +27,8 @@ from kombu.exceptions import ChannelError, KombuError
 from kombu.transport import filesystem
 
 from workers.errors import BadInput, Retryable
+from workers.queue.heartbeats import ProcessKind, keep_beating
+from workers.queue.pruning import keep_pruning
 from workers.queue.runner import RunContext, run_leased
 from workers.settings import Settings, WorkerSettings
 
@@ -175,6 +177,7 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext])
 
     celery.task(run, name=RUN_JOB, ignore_result=True)
     worker_process_init.connect(_die_with_parent, weak=False)
+    worker_process_init.connect(functools.partial(_look_after, settings), weak=False)
     # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     worker = celery.Worker(
@@ -189,6 +192,12 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext])
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _look_after(settings: WorkerSettings, **_signal: object) -> None:
+    """In each child, for SQLite and held locks must not be carried over a fork."""
+    keep_beating(settings.database(), ProcessKind.WORKER)
+    keep_pruning(settings)
 
 
 def _die_with_parent(**_signal: object) -> None:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import functools
 import signal
 import threading
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
+from math import inf
 
 import structlog
 
 from memory.errors import StoreError
-from memory.store import Store, open_store
+from memory.store import Store, await_store
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
+from workers.queue.heartbeats import ProcessKind, beat
+from workers.queue.pruning import keep_pruning, retention
 from workers.queue.runner import Send, enqueue, rows
 from workers.settings import SweeperSettings
 
 MOST_AT_ONCE = 500
+MOST_PRUNED = 1000
+"""Rows of each kind between two sweeps: a transaction stays short, and a day of sweeps removes millions."""
+PRUNED_SECONDS = 3600.0
 POLICY_CHECK_SECONDS = 86_400.0
 RESEND_WHEN_EMPTY = 15.0
 RESEND_WHEN_BUSY = 600.0
@@ -45,33 +52,53 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
 
 
+def enqueue_comparison(store: Store, now: datetime) -> int:
+    """Each minute, enqueue the next part of the search for lost webhooks where one is under way; returns how many are new."""
+    position = store.hook_log.read()
+    if position is None or not position.cursor:
+        return 0
+    return store.inbox.enqueue(rows(f"compare:{int(now.timestamp() // 60)}", [RedeliverWebhooks()]), now=now)
+
+
 def enqueue_policy_check(store: Store, now: datetime, *, every: float = POLICY_CHECK_SECONDS) -> int:
     """Enqueue one policy check a day; returns how many jobs are new."""
     return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // every)}", [CheckPolicy()]), now=now)
 
 
 def run_sweeper(settings: SweeperSettings) -> None:
-    """Sweep until SIGTERM or SIGINT. Waits while the database or the broker is unavailable."""
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    celery = make_celery(settings)
-    with open_store(settings.database()) as store:
+    """Sweep until SIGTERM or SIGINT. Waits while the database or the broker is unavailable; at the start for `start_seconds`."""
+    celery, ended = make_celery(settings), threading.Event()
+    with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
+        keep_pruning(settings)
+        pruned_at = -inf
         while not ended.is_set():
-            _sweep_once(
-                store,
-                functools.partial(send, celery),
-                functools.partial(depth, celery),
-                datetime.now(UTC),
-                settings.poll_seconds,
-            )
+            sweep_once(store, functools.partial(send, celery), functools.partial(depth, celery), settings)
+            if time.monotonic() - pruned_at > PRUNED_SECONDS and not prune_rows(store, settings):
+                pruned_at = time.monotonic()
             ended.wait(settings.sweep_seconds)
 
 
-def _sweep_once(store: Store, send: Send, waiting: Callable[[], int], now: datetime, poll_seconds: float) -> None:
+def prune_rows(store: Store, settings: SweeperSettings) -> bool:
+    """Prune a portion of the rows that are too old; whether there may be more."""
     try:
-        enqueue_polls(store, now, every=poll_seconds)
+        return store.upkeep.prune(retention(settings), now=store.clock(), most=MOST_PRUNED).reached(MOST_PRUNED)
+    except StoreError as error:
+        _log.warning("rows not pruned", error=str(error))
+        return False
+
+
+def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: SweeperSettings) -> None:
+    """One whole sweep, with a heartbeat; it is postponed while database or broker are unavailable."""
+    try:
+        beat(store, ProcessKind.SWEEPER, every=settings.sweep_seconds)
+        now = store.clock()
+        enqueue_polls(store, now, every=settings.poll_seconds)
+        enqueue_comparison(store, now)
         enqueue_policy_check(store, now)
+        store.inbox.bring_forward(now)
+        store.upkeep.count_ended(now)
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=resend_after)

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from memory.model import Post, PostKind
-from memory.model.jobs import NewJob
+from memory.model.jobs import Delivery, NewJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import Retryable
 from workers.jobs import RepositoryRef
-from workers.queue.sweeper import enqueue_policy_check, enqueue_polls, sweep
+from workers.queue.sweeper import MOST_PRUNED, enqueue_policy_check, enqueue_polls, prune_rows, sweep, sweep_once
+from workers.settings import SweeperSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -110,3 +111,24 @@ def test_nothing_to_poll(store: Store) -> None:
 def test_the_policy_is_judged_once_a_day(store: Store) -> None:
     """However many sweepers there are, and however often they look."""
     assert [enqueue_policy_check(store, NOW + hours * 3600 * SECOND) for hours in (0, 1, 24, 25)] == [1, 0, 1, 0]
+
+
+def test_the_sweeper_prunes_until_none_is_too_old(store: Store) -> None:
+    """A portion between two sweeps, as long as there may be more."""
+    old = store.clock() - timedelta(days=40)
+    count = MOST_PRUNED + 200
+    store.inbox.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=old) for each in range(count)])
+    settings = SweeperSettings()
+    assert [prune_rows(store, settings) for _ in range(3)] == [True, False, False]
+    assert store.inbox.delivery_count() == 0
+
+
+def test_a_whole_sweep(store: Store, tmp_path: Path) -> None:
+    """It leaves a heartbeat, counts what ended, brings forward what a wrong clock put off, and sends what is due."""
+    now = store.clock()
+    store.inbox.enqueue([job("far")], now=now + timedelta(days=900))
+    sent: list[str] = []
+    sweep_once(store, sent.extend, lambda: 0, SweeperSettings(home=tmp_path))
+    assert "far" in sent
+    assert store.heartbeats.last().keys() == {"sweeper"}
+    assert set(store.upkeep.ended().values()) == {0}

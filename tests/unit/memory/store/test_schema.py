@@ -184,3 +184,21 @@ def test_a_forked_child_gets_its_own_connection(
     """After a fork parent and child both go on using the store."""
     run_together(FORK_AND_WRITE, [[database_url]])
     assert store.inbox.counts()[JobState.READY] == 3
+
+
+def test_a_database_of_before_upkeep_is_upgraded(store: Store, database_url: str, now: datetime) -> None:
+    """One of revision 0030 gets the tables and indexes of upkeep, and keeps its rows."""
+    store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=now)
+    with store.database.writing() as connection:
+        for statement in (
+            "DROP TABLE heartbeats",
+            "DROP TABLE ended_jobs",
+            "DROP INDEX ix_jobs_delivery_id",
+            "DROP INDEX ix_deliveries_received_at",
+            "DROP INDEX ix_effects_begun_at",
+            "UPDATE alembic_version SET version_num = '0030'",
+        ):
+            connection.execute(text(statement))
+    with open_store(database_url) as upgraded, upgraded.database.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert upgraded.inbox.counts()[JobState.READY] == 1

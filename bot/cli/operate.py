@@ -1,0 +1,100 @@
+"""`apprentice serve`, `worker`, `sweep`, `mint` and `up`: the processes of the GitHub App, and how each ends at its start.
+
+A wrong setting ends with 2: starting again does not help. What is temporary ends with 75, so that a supervisor starts it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from bot.cli.console import complain, note, private_settings, refusing, worker_settings
+from memory.errors import StoreUnavailable
+from workers.errors import Retryable
+
+TEMPORARY = 75
+"""EX_TEMPFAIL of sysexits.h."""
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Print an error of ours as one line, and exit with 75 for a temporary one, with 2 for any other."""
+    with refusing():
+        try:
+            yield
+        except (StoreUnavailable, Retryable) as error:
+            complain(str(error))
+            raise typer.Exit(TEMPORARY) from error
+
+
+def serve() -> None:
+    """Run the web process: receive webhooks and store the jobs that follow from them."""
+    from bot.web.app import serve as run
+    from workers.logs import configure
+    from workers.settings import WebSettings
+
+    with starting():
+        settings = private_settings(WebSettings)
+        configure(settings)
+        run(settings)
+
+
+def worker() -> None:
+    """Run a worker: it does the jobs."""
+    from workers.context import check_worker, open_job_context
+    from workers.flows import FLOWS
+    from workers.flows.replies import publish_failure
+    from workers.home import scratch
+    from workers.logs import configure
+    from workers.queue.celery_app import run_worker
+
+    with starting():
+        settings = worker_settings()
+        configure(settings)
+        with scratch(settings.home):
+            check_worker(settings)
+            code = run_worker(
+                settings, lambda: open_job_context(settings, progress=note, flows=FLOWS, notify=publish_failure)
+            )
+    raise typer.Exit(code)
+
+
+def sweep() -> None:
+    """Run the sweeper: it finds lost jobs and polls reactions."""
+    from workers.logs import configure
+    from workers.queue.sweeper import run_sweeper
+    from workers.settings import SweeperSettings
+
+    with starting():
+        settings = private_settings(SweeperSettings)
+        configure(settings)
+        run_sweeper(settings)
+
+
+def mint() -> None:
+    """Run the minting process: it alone reads the App's private key, and gives workers their tokens."""
+    from workers.github.minting import run_minting
+    from workers.logs import configure
+    from workers.settings import MintSettings
+
+    with starting():
+        settings = private_settings(MintSettings)
+        configure(settings)
+        run_minting(settings)
+
+
+def up() -> None:
+    """Run web process, worker, sweeper and minting process on this machine, supervised."""
+    from bot.processes import up as run
+    from workers.logs import configure
+    from workers.settings import MintSettings, SweeperSettings, WebSettings, load
+
+    with starting():
+        web = private_settings(WebSettings)
+        configure(web)
+        worker_settings()  # a wrong setting of any process is refused before anything starts
+        load(SweeperSettings)
+        code = run(web, load(MintSettings), note)
+    raise typer.Exit(code)

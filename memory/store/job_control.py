@@ -1,0 +1,105 @@
+"""What an operator does with jobs: look, give back, cancel, and keep workers from taking any."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, delete, select, update
+
+from memory.model.jobs import JobState
+from memory.store.database import Database, changed, in_batches
+from memory.store.documents import Documents
+from memory.store.tables import documents, jobs
+
+CANCELLED = "cancelled by the operator"
+_QUEUE, _DRAINED = "queue", "drained"
+_OPEN = (JobState.READY, JobState.LEASED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedJob:
+    """A job as a list shows it; the numbers are those of the repository and of the issue or pull request."""
+
+    id: str
+    kind: str
+    state: JobState
+    repository_id: int | None
+    number: int | None
+    attempts: int
+    worker: str
+    created_at: datetime
+    run_after: datetime
+    ended_at: datetime | None
+    reason: str
+
+
+_SHOWN = [jobs.c[each.name] for each in fields(ListedJob)]
+
+
+@dataclass(frozen=True, slots=True)
+class JobControl:
+    """Jobs, for the operator. What changes none returns fewer ids than it was given."""
+
+    database: Database
+
+    def listed(
+        self, states: Collection[JobState], *, kind: str = "", repositories: Collection[int] = (), most: int
+    ) -> list[ListedJob]:
+        """Jobs in these states, the youngest first."""
+        query = select(*_SHOWN).where(jobs.c.state.in_(states))
+        query = query.where(jobs.c.kind == kind) if kind else query
+        query = query.where(jobs.c.repository_id.in_(repositories)) if repositories else query
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(jobs.c.created_at.desc(), jobs.c.id).limit(most)).mappings()
+            return [ListedJob(**{**row, "state": JobState(row["state"])}) for row in rows]
+
+    def matching(self, prefix: str) -> list[str]:
+        """The ids that begin so, two at most."""
+        query = select(jobs.c.id).where(jobs.c.id.startswith(prefix, autoescape=True)).limit(2)
+        with self.database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def retry(self, ids: Sequence[str], *, now: datetime) -> list[str]:
+        """Give failed and dead jobs back, with all their attempts before them, and put off ones forward; returns which."""
+        fresh = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "reason": "", "run_after": now}
+        states = (JobState.FAILED, JobState.DEAD, JobState.READY)
+        return self._change(ids, states, **fresh, sent_at=None, ended_at=None, lease_until=None)
+
+    def cancel(self, ids: Sequence[str], *, now: datetime) -> list[str]:
+        """End open jobs as failed; returns which. The worker of a leased one finds its lease gone, and records nothing."""
+        return self._change(ids, _OPEN, state=JobState.FAILED, ended_at=now, lease_until=None, reason=CANCELLED)
+
+    def _change(self, ids: Sequence[str], states: Collection[JobState], **values: object) -> list[str]:
+        done: list[str] = []
+        with self.database.writing() as connection:
+            for batch in in_batches(sorted(ids)):
+                wanted = jobs.c.id.in_(batch) & jobs.c.state.in_(states)
+                changing = update(jobs).where(wanted).values(token=jobs.c.token + 1, **values).returning(jobs.c.id)
+                done += connection.execute(changing).scalars()
+        return done
+
+    def drain(self, *, now: datetime) -> bool:
+        """Let workers take no more jobs; False where that is so already."""
+        return Documents(self.database, _QUEUE).add(_DRAINED, {}, now=now)
+
+    def resume(self) -> bool:
+        """Let workers take jobs again; False where they may already."""
+        with self.database.writing() as connection:
+            return changed(connection, delete(documents).where(_drained())) == 1
+
+    def drained_since(self) -> datetime | None:
+        """Since when workers take no jobs; None where they do."""
+        with self.database.reading() as connection:
+            since: datetime | None = connection.execute(select(documents.c.created_at).where(_drained())).scalar()
+        return since
+
+
+def is_drained(connection: Connection) -> bool:
+    """Whether workers may take no jobs."""
+    return connection.execute(select(documents.c.key).where(_drained())).first() is not None
+
+
+def _drained() -> ColumnElement[bool]:
+    return (documents.c.kind == _QUEUE) & (documents.c.key == _DRAINED)

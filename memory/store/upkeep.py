@@ -1,0 +1,143 @@
+"""What keeps the tables of work small and their figures cheap: old rows are pruned, and ended jobs are counted once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, func, or_, select, text
+
+from memory.errors import StoreError
+from memory.model.jobs import JobState
+from memory.store.database import Database, changed, dialect_insert, queue_for
+from memory.store.tables import deliveries, effects, ended_jobs, jobs
+
+ENDED = (JobState.DONE, JobState.FAILED, JobState.DEAD)
+SETTLED = timedelta(minutes=5)
+"""How long a transaction that ends a job may take until it is visible; younger ends are counted next time."""
+
+LAST_HEAD = "track"
+"""The kind of job that says which head a pull request has: a command in a comment is about the latest one that is known."""
+
+_BATCH = 1000
+_LOCK_ID = 0x50525553  # any constant that nothing else in the database uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long rows are kept: deliveries after their arrival, jobs after their end, effects after they were begun."""
+
+    deliveries: timedelta
+    jobs: timedelta
+    effects: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedRows:
+    """How many rows were pruned."""
+
+    deliveries: int
+    jobs: int
+    effects: int
+
+    def reached(self, most: int) -> bool:
+        """Whether there may be more to prune."""
+        return max(self.deliveries, self.jobs, self.effects) >= most
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Pruning and counting. Several processes may do it at the same time."""
+
+    database: Database
+
+    def server(self) -> str:
+        """What the database is, with its version."""
+        if self.database.engine.dialect.name == "sqlite":
+            return f"SQLite {sqlite3.sqlite_version}"
+        with self.database.reading() as connection:
+            return f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar_one()}"
+
+    def damage(self) -> str:
+        """What SQLite finds damaged in the file; empty where it finds nothing. PostgreSQL has tools of its own for that."""
+        if self.database.engine.dialect.name != "sqlite":
+            return ""
+        try:
+            with self.database.reading() as connection:
+                found: str = connection.execute(text("PRAGMA quick_check(1)")).scalars().first() or ""
+        except StoreError as error:
+            return str(error)
+        return "" if found == "ok" else found
+
+    def prune(self, keep: Retention, *, now: datetime, most: int | None = None) -> PrunedRows:
+        """Remove what is older, of each kind at most `most` rows, in short transactions. Counts the jobs before."""
+        self.count_ended(now)
+        done_with = or_(_is_not_last_head(), jobs.c.ended_at < now - keep.effects)
+        old_jobs = and_(jobs.c.ended_at < now - keep.jobs, done_with)
+        unused = ~exists().where(jobs.c.delivery_id == deliveries.c.id)
+        old_deliveries = and_(deliveries.c.received_at < now - keep.deliveries, unused)
+        return PrunedRows(
+            jobs=self._remove(jobs, old_jobs, most),
+            deliveries=self._remove(deliveries, old_deliveries, most),
+            effects=self._remove(effects, effects.c.begun_at < now - keep.effects, most),
+        )
+
+    def _remove(self, table: Table, old: ColumnElement[bool], most: int | None) -> int:
+        (key,), removed = table.primary_key, 0
+        while most is None or removed < most:
+            size = _BATCH if most is None else min(_BATCH, most - removed)
+            with self.database.writing() as connection:
+                some = select(key).where(old).limit(size)
+                gone = changed(connection, delete(table).where(key.in_(some)))
+            removed += gone
+            if gone < size:
+                break
+        return removed
+
+    def count_ended(self, now: datetime) -> None:
+        """Count the jobs that ended since the last count. A job that is tried again and ends again counts twice."""
+        until = now - SETTLED
+        with self.database.writing() as connection:
+            queue_for(connection, _LOCK_ID)
+            known = {row.state: row for row in connection.execute(select(ended_jobs))}
+            since = max((row.until for row in known.values()), default=None)
+            if since is not None and since >= until:
+                return
+            new = select(jobs.c.state, func.count()).where(
+                jobs.c.ended_at <= until
+            )  # only what has ended has such a time
+            new = new if since is None else new.where(jobs.c.ended_at > since)
+            counted: dict[str, int] = dict(connection.execute(new.group_by(jobs.c.state)).all())
+            for state in ENDED:
+                total = counted.get(state, 0) + (known[state].jobs if state in known else 0)
+                row = dialect_insert(connection, ended_jobs).values(state=state, jobs=total, until=until)
+                values = {"jobs": total, "until": until}
+                connection.execute(row.on_conflict_do_update(index_elements=["state"], set_=values))
+
+    def ended(self) -> Mapping[JobState, int]:
+        """How many jobs had ended in each state at the last count, a few minutes ago."""
+        with self.database.reading() as connection:
+            found = connection.execute(select(ended_jobs.c.state, ended_jobs.c.jobs)).all()
+        return dict.fromkeys(ENDED, 0) | {JobState(state): count for state, count in found}
+
+    def unfinished(self) -> Mapping[JobState, int]:
+        """How many jobs are ready or leased, and how many of those that are kept failed or died: all are few."""
+        wanted = tuple(state for state in JobState if state is not JobState.DONE)
+        query = select(jobs.c.state, func.count()).where(jobs.c.state.in_(wanted)).group_by(jobs.c.state)
+        with self.database.reading() as connection:
+            found = connection.execute(query).all()
+        return dict.fromkeys(wanted, 0) | {JobState(state): count for state, count in found}
+
+
+def _is_not_last_head() -> ColumnElement[bool]:
+    """A later job of the kind knows a later head of the same pull request, or the job is of another kind."""
+    later = jobs.alias("later")
+    same = and_(
+        later.c.kind == LAST_HEAD,
+        later.c.repository_id == jobs.c.repository_id,
+        later.c.number == jobs.c.number,
+        later.c.created_at > jobs.c.created_at,
+    )
+    return or_(jobs.c.kind != LAST_HEAD, exists().where(same))
