@@ -17,6 +17,7 @@ from workers.errors import ApprenticeError
 from workers.jobs import AnswerCommand, Fix, Job, ReviewPull
 from workers.queue.celery_app import run_worker
 from workers.queue.idempotency import Effects
+from workers.queue.idle import IdleTimes
 from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
 
@@ -78,7 +79,8 @@ def note(job: Job, context: ToyContext) -> Sequence[Job]:
 def main(home: Path, broker_url: str) -> int:
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=2, lease_seconds=1.5)
     flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note}
-    return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows))
+    times = IdleTimes(look=0.5, watch=2.0, grace=1.0)
+    return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)
 
 
 if __name__ == "__main__":

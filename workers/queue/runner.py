@@ -115,6 +115,14 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
         _work(context.for_job(leased.id), leased, job, send)
 
 
+def run_due(context: RunContext, *, worker: str, send: Send, unsent_for: float) -> bool:
+    """Run a due job that was not sent within `unsent_for` seconds; False where there is none."""
+    due = context.store.inbox.due(now=context.clock(), limit=1, resend_after=unsent_for)
+    for each in due:
+        run_leased(context, each, worker=worker, send=send)
+    return bool(due)
+
+
 def _lease(context: RunContext, job_id: str, worker: str) -> LeasedJob | None:
     now, seconds = context.clock(), context.settings.lease_seconds
     leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds)
