@@ -23,9 +23,9 @@ from memory.store import Store, open_store
 from workers.configuration.schema import ANY_ENVIRONMENT, NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
-from workers.errors import ApprenticeError, BadInput, CannotRun
+from workers.errors import BadInput, CannotRun
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
-from workers.jobs import Job, RepositoryRef
+from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
@@ -37,6 +37,7 @@ from workers.settings import WorkerSettings
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
     from workers.agent.engine import LlmOptions
     from workers.github.adapter import GitHub
+    from workers.github.auth import InstallationTokens
     from workers.github.minting import MintingClient
     from workers.llm.client import Models
     from workers.llm.messages import Model
@@ -271,26 +272,21 @@ def generator(settings: WorkerSettings, key: str) -> random.Random:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext(Context):
-    """A context whose flows act on GitHub. `notify` publishes the failure of a job to the user who asked for it.
+    """A context whose flows act on GitHub.
 
-    `defaults` reads the configuration file of a repository's owner.
+    `drop_token` forgets the token for a repository, `defaults` reads the configuration file of a repository's owner.
     """
 
     connect: Callable[[RepositoryRef], GitHub]
     hook: Callable[[], MintingClient | None]
     defaults: Callable[[RepositoryRef], bytes | None] = lambda _repository: None
     flows: Mapping[type, Flow] = field(default_factory=dict)
-    notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None
+    drop_token: Callable[[RepositoryRef], None] = lambda _repository: None
     job_id: str = ""
 
     def for_job(self, job_id: str) -> JobContext:
         """This context, for the effects of one job."""
         return replace(self, job_id=job_id)
-
-    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        """Publish to the user who asked that the job failed."""
-        if self.notify is not None:
-            self.notify(job, error, self)
 
     @property
     def effects(self) -> Effects:
@@ -317,31 +313,33 @@ def open_job_context(
     clock: Clock = utc_now,
     progress: Callable[[str], None] = lambda _line: None,
     flows: Mapping[type, Flow] | None = None,
-    notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None,
     seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
 ) -> JobContext:
     """A worker's context. It opens the store, and neither GitHub nor the sandbox yet."""
     shared = open_context(settings, embedder=embedder, clock=clock, progress=progress)
+    from workers.github.auth import InstallationTokens  # a command without GitHub loads nothing of it
+    from workers.github.minting import MintingClient
+
+    tokens = InstallationTokens(MintingClient(settings.socket()).mint, clock)
     return JobContext(
         **vars(shared),
-        connect=_connector(settings, clock, seconds_between_writes),
+        connect=_connector(settings, tokens, seconds_between_writes),
+        drop_token=tokens.drop,
         hook=lambda: _hook(settings),
         defaults=_owner_file(settings),
         flows=flows or {},
-        notify=notify,
     )
 
 
 def _connector(
-    settings: WorkerSettings, clock: Clock, seconds_between_writes: float
+    settings: WorkerSettings, tokens: InstallationTokens, seconds_between_writes: float
 ) -> Callable[[RepositoryRef], GitHub]:
-    """Opens repositories on GitHub as the App's installation; raises Retryable when no minting process answers."""
-    from workers.github.adapter import GitHub  # a command without GitHub loads nothing of it
-    from workers.github.auth import InstallationTokens, OwnAccount
+    """Opens repositories on GitHub as the App's installation; raises Unavailable when no minting process answers."""
+    from workers.github.adapter import GitHub
+    from workers.github.auth import OwnAccount
     from workers.github.minting import MintingClient
 
-    minting = MintingClient(settings.socket())
-    tokens, own = InstallationTokens(minting.mint, clock), OwnAccount(minting.identity)
+    own = OwnAccount(MintingClient(settings.socket()).identity)
 
     def connect(repository: RepositoryRef) -> GitHub:
         repository = tokens.current(repository)

@@ -197,6 +197,18 @@ class ShareLearnings(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     comment_id: int
 
 
+CommandedJob = Fix | ReviewPull | AnswerCommand | AnswerQuestion | LocateIssue | ShareLearnings
+"""What a user may have asked for: its failure is reported to that user."""
+
+
+class ReportFailure(msgspec.Struct, frozen=True, kw_only=True, tag="report.1"):
+    """Tell the user who asked that a job failed, and why."""
+
+    repository: RepositoryRef
+    failed: CommandedJob
+    reason: str
+
+
 RepositoryJob = (
     Fix
     | ReviewPull
@@ -209,6 +221,7 @@ RepositoryJob = (
     | LocateIssue
     | ShareLearnings
     | LearnHistory
+    | ReportFailure
 )
 """Work on one repository."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
-from memory.store.database import Database, Row, changed, in_batches, insert_new, queue_for, row_of
-from memory.store.tables import deliveries, effects, jobs
+from memory.store.database import Database, Row, changed, dialect_insert, in_batches, insert_new, queue_for, row_of
+from memory.store.tables import deliveries, effects, holds, jobs
 
 MAX_ABANDONED = 5
 """A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
@@ -48,8 +48,20 @@ class Inbox:
         with self.database.writing() as connection:
             return _enqueue(connection, jobs, created_at=now or datetime.now(UTC))
 
-    def lease(self, job_id: str, *, worker: str, now: datetime, seconds: float) -> LeasedJob | None:
-        """Lease a job that is ready or whose lease has expired; None when it cannot be leased."""
+    def lease(
+        self,
+        job_id: str,
+        *,
+        worker: str,
+        now: datetime,
+        seconds: float,
+        last_words: Callable[[str, bytes, str], Sequence[NewJob]] = lambda _id, _payload, _reason: (),
+    ) -> LeasedJob | None:
+        """Lease a job that is ready or whose lease has expired; None when it cannot be leased.
+
+        One that killed too many workers is declared dead. `last_words` makes the jobs that follow from that, of its id, its
+        payload and the reason, in the same transaction.
+        """
         with self.database.writing() as connection:
             row = connection.execute(
                 select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update()
@@ -58,7 +70,9 @@ class Inbox:
                 return None
             abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
             if abandoned >= MAX_ABANDONED:
-                connection.execute(_burial(job_id, abandoned, now))
+                reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
+                connection.execute(_burial(job_id, abandoned, now, reason))
+                _enqueue(connection, last_words(job_id, row.payload, reason), created_at=now)
                 return None
             leased = LeasedJob(
                 id=row.id,
@@ -67,6 +81,8 @@ class Inbox:
                 attempts=row.attempts + 1,
                 token=row.token + 1,
                 worker=worker,
+                waits=row.waits,
+                waiting_since=row.waiting_since,
             )
             until = now + timedelta(seconds=seconds)
             grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
@@ -116,27 +132,35 @@ class Inbox:
 
     def finish(self, leased: LeasedJob, *, now: datetime, follow_ups: Sequence[NewJob] = ()) -> bool:
         """End the job and add `follow_ups`, in one transaction."""
+        return self._end(leased, JobState.DONE, "", now, follow_ups)
+
+    def _end(
+        self, leased: LeasedJob, state: JobState, reason: str, now: datetime, follow_ups: Sequence[NewJob]
+    ) -> bool:
         with self.database.writing() as connection:
-            held = _change(connection, leased, state=JobState.DONE, ended_at=now, lease_until=None)
+            held = _change(connection, leased, state=state, ended_at=now, lease_until=None, reason=reason)
             if held:
                 _enqueue(connection, follow_ups, created_at=now)
             return held
 
     def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:
         """Give the job back, to be leased at `until` or later."""
-        return self._change(
-            leased,
-            state=JobState.READY,
-            run_after=max(now, until),
-            abandoned=0,
-            lease_until=None,
-            sent_at=None,
-            reason=reason,
-        )
+        return self._change(leased, **_given_back(max(now, until), reason), waiting_since=None)
 
-    def fail(self, leased: LeasedJob, *, now: datetime, reason: str) -> bool:
-        """End the job as one that cannot be done; it is kept with the reason."""
-        return self._change(leased, state=JobState.FAILED, ended_at=now, lease_until=None, reason=reason)
+    def wait(
+        self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str, installation_id: int | None = None
+    ) -> bool:
+        """The same for something that is away, which is no attempt. With an installation, all of its jobs wait until then."""
+        since, waits = leased.waiting_since or now, leased.waits + 1
+        with self.database.writing() as connection:
+            if installation_id is not None:
+                _hold(connection, installation_id, until)
+            given_back = _given_back(max(now, until), reason)
+            return _change(connection, leased, **given_back, waits=waits, waiting_since=since)
+
+    def fail(self, leased: LeasedJob, *, now: datetime, reason: str, follow_ups: Sequence[NewJob] = ()) -> bool:
+        """End the job as one that cannot be done, with the reason, and add `follow_ups`, in one transaction."""
+        return self._end(leased, JobState.FAILED, reason, now, follow_ups)
 
     def due(self, *, now: datetime, limit: int, resend_after: float = 30.0) -> list[str]:
         """Ids of jobs that can be leased and were not sent within `resend_after` seconds, longest waiting first."""
@@ -260,13 +284,28 @@ def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
     return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new)
 
 
+def _given_back(run_after: datetime, reason: str) -> Row:
+    free: Row = {"state": JobState.READY, "abandoned": 0, "lease_until": None, "sent_at": None}
+    return {**free, "run_after": run_after, "reason": reason}
+
+
+def _hold(connection: Connection, installation_id: int, until: datetime) -> None:
+    """The latest end counts."""
+    insert = dialect_insert(connection, holds).values(installation_id=installation_id, until=until)
+    connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=["installation_id"], set_={"until": until}, where=holds.c.until < until
+        )
+    )
+
+
 def _free(now: datetime) -> ColumnElement[bool]:
     ready = and_(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
-    return or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now))
+    held = exists().where(holds.c.installation_id == jobs.c.installation_id, holds.c.until > now)
+    return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held)
 
 
-def _burial(job_id: str, abandoned: int, now: datetime) -> Update:
-    reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
+def _burial(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:
     return (
         update(jobs)
         .where(jobs.c.id == job_id)

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memory.store import Store, open_store
-from workers.errors import ApprenticeError
-from workers.jobs import AnswerCommand, Fix, Job, ReviewPull
+from workers.jobs import AnswerCommand, Fix, Job, ReportFailure, RepositoryRef, ReviewPull
 from workers.queue.celery_app import run_worker
 from workers.queue.idempotency import Effects
 from workers.queue.idle import IdleTimes
@@ -34,8 +33,8 @@ class ToyContext:
     def for_job(self, job_id: str) -> ToyContext:
         return dataclasses.replace(self, job_id=job_id)
 
-    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        append(self.settings.home / "told", f"{error}\n")
+    def drop_token(self, repository: RepositoryRef) -> None:
+        """There is none."""
 
 
 def append(path: Path, line: str) -> int:
@@ -70,6 +69,12 @@ def find_effect(context: ToyContext) -> int | None:
     return len(context.job_id) + 1 if context.job_id in lines else None
 
 
+def tell(job: ReportFailure, context: ToyContext) -> Sequence[Job]:
+    """Note what a user would be told."""
+    append(context.settings.home / "told", f"{job.reason}\n")
+    return ()
+
+
 def note(job: Job, context: ToyContext) -> Sequence[Job]:
     """Note that the job ran."""
     append(context.settings.home / "done", f"{context.job_id}\n")
@@ -78,7 +83,7 @@ def note(job: Job, context: ToyContext) -> Sequence[Job]:
 
 def main(home: Path, broker_url: str) -> int:
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=2, lease_seconds=1.5)
-    flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note}
+    flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note, ReportFailure: tell}
     times = IdleTimes(look=0.5, watch=2.0, grace=1.0)
     return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)
 

@@ -18,8 +18,8 @@ from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from memory.model import Actor, Permission, PostKind
-from workers.errors import CannotRun, Retryable
-from workers.github.auth import OwnAccount, client, translated
+from workers.errors import Retryable
+from workers.github.auth import OwnAccount, client, translated, translation
 from workers.jobs import RepositoryRef
 from workers.ports import (
     SECONDS_BETWEEN_WRITES,
@@ -268,11 +268,12 @@ class GitHub:
         self._query(REOPEN, {"id": thread_id})
 
     def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
-        with translated("asking for review threads"):
-            _, answer = self._client.requester.graphql_query(query, variables)
-        if answer.get("errors"):  # GraphQL reports its errors with status 200
-            raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
-        data: dict[str, Any] = answer["data"]
+        doing = "asking for review threads"
+        with translated(doing):
+            headers, answer = self._client.requester.graphql_query(query, variables)
+        data: dict[str, Any] | None = answer.get("data")
+        if data is None:
+            raise translation(200, answer, headers, doing)
         return data
 
 
