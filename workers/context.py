@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
+from memory.model.jobs import LeasedJob
 from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
@@ -282,16 +283,26 @@ class JobContext(Context):
     defaults: Callable[[RepositoryRef], bytes | None] = lambda _repository: None
     flows: Mapping[type, Flow] = field(default_factory=dict)
     drop_token: Callable[[RepositoryRef], None] = lambda _repository: None
-    job_id: str = ""
+    leased: LeasedJob | None = None
 
-    def for_job(self, job_id: str) -> JobContext:
+    def for_job(self, leased: LeasedJob) -> JobContext:
         """This context, for the effects of one job."""
-        return replace(self, job_id=job_id)
+        return replace(self, leased=leased)
+
+    @property
+    def job_id(self) -> str:
+        return self._lease.id
+
+    @property
+    def _lease(self) -> LeasedJob:
+        assert self.leased is not None, "a job runs under its lease"
+        return self.leased
 
     @property
     def effects(self) -> Effects:
         """The effects of this job on GitHub, each made once."""
-        return Effects(self.store, self.job_id, self.clock)
+        seconds = self.settings.lease_seconds
+        return Effects(store=self.store, leased=self._lease, lease_seconds=seconds, clock=self.clock)
 
     def task(self, kind: TaskKind, repository: RepositoryRef, *, sha: str, number: int) -> Task:
         """The task of this job, which the store knows from now on."""

@@ -46,6 +46,10 @@ class TokenRefused(Unavailable):
     """GitHub refused our token: drop it, and mint another."""
 
 
+class LeaseLost(ApprenticeError):
+    """Another worker has the job: stop, and record nothing."""
+
+
 class Gone(Retryable):
     """A commit or branch is not on the remote: continue without it, or wait for a push."""
 

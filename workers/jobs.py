@@ -209,6 +209,20 @@ class ReportFailure(msgspec.Struct, frozen=True, kw_only=True, tag="report.1"):
     reason: str
 
 
+class RemoveDuplicate(msgspec.Struct, frozen=True, kw_only=True, tag="duplicate.1"):
+    """Remove posts of ours with the marker of `key` beside the `kept` one: GitHub made them after our time-out.
+
+    `review` says that it is a review; `thread` is the first comment of its thread, 0 elsewhere.
+    """
+
+    repository: RepositoryRef
+    number: int
+    key: str
+    kept: int
+    review: bool = False
+    thread: int = 0
+
+
 RepositoryJob = (
     Fix
     | ReviewPull
@@ -222,6 +236,7 @@ RepositoryJob = (
     | ShareLearnings
     | LearnHistory
     | ReportFailure
+    | RemoveDuplicate
 )
 """Work on one repository."""
 

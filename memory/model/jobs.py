@@ -22,7 +22,7 @@ class NewJob:
     """Work to be done once, not before `run_after`. Two with the same id are one job.
 
     The numbers are GitHub's: of the repository, of the issue or pull request, of the account that caused the job, of the
-    App's installation.
+    App's installation. Of the jobs of one `conversation` one runs at a time.
     """
 
     id: str
@@ -33,6 +33,7 @@ class NewJob:
     number: int | None = None
     actor_id: int | None = None
     installation_id: int | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ class LeasedJob:
     worker: str
     waits: int = 0
     waiting_since: datetime | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

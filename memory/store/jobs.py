@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from zlib import crc32
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
@@ -23,6 +24,7 @@ _LOCK_ID = 0x4C494D54  # any constant that nothing else in the database uses
 FAIR_WINDOW = timedelta(minutes=10)
 """How long a job that has ended counts for its repository and its account when a turn is given."""
 
+_OTHERS = jobs.alias("others")
 _WHO = (jobs.c.repository_id, jobs.c.actor_id)
 
 
@@ -63,9 +65,9 @@ class Inbox:
         payload and the reason, in the same transaction.
         """
         with self.database.writing() as connection:
-            row = connection.execute(
-                select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update()
-            ).one_or_none()
+            _queue_for_conversation(connection, job_id)
+            free = select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update(of=jobs)
+            row = connection.execute(free).one_or_none()
             if row is None:
                 return None
             abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
@@ -83,6 +85,7 @@ class Inbox:
                 worker=worker,
                 waits=row.waits,
                 waiting_since=row.waiting_since,
+                conversation=row.conversation,
             )
             until = now + timedelta(seconds=seconds)
             grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
@@ -117,6 +120,15 @@ class Inbox:
             query = select(jobs.c.id).where(_free(now), *theirs).order_by(jobs.c.run_after, jobs.c.id).limit(1)
             chosen: str = connection.execute(query).scalar_one()
             return chosen
+
+    def later(self, kind: str, job_id: str) -> list[StoredJob]:
+        """The jobs of a kind about the same issue or pull request that were stored after this one, oldest first."""
+        this = select(jobs.c.repository_id, jobs.c.number, jobs.c.created_at).where(jobs.c.id == job_id).subquery()
+        about = (jobs.c.repository_id == this.c.repository_id, jobs.c.number == this.c.number, jobs.c.kind == kind)
+        query = select(jobs).where(*about, jobs.c.created_at > this.c.created_at)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
+        return [_stored(row) for row in rows]
 
     def latest(self, kind: str, repository_id: int, number: int, *, until: datetime) -> bytes | None:
         """The payload of the last job of a kind about an issue or pull request that was stored until then."""
@@ -206,11 +218,7 @@ class Inbox:
         """The job in its present state."""
         with self.database.reading() as connection:
             row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
-        if row is None:
-            return None
-        return StoredJob(
-            **{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])}
-        )
+        return None if row is None else _stored(row)
 
     def effect(self, key: str) -> Effect | None:
         """The effect with this key."""
@@ -239,15 +247,31 @@ class Inbox:
                 insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
             )
 
-    def begin_effect(self, key: str, job_id: str, now: datetime) -> Effect | None:
-        """Announce an effect before it is made; None where it is new, else what is known of it."""
+    def begin_effect(
+        self, key: str, job_id: str, now: datetime, *, in_flight: timedelta = timedelta()
+    ) -> Effect | None:
+        """Announce an effect before it is made; None where it is new, else what was known of it.
+
+        One that is not done passes to this job, unless another job announced it less than `in_flight` ago.
+        """
         with self.database.writing() as connection:
             new = insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
-            return None if new else _effect(connection, key)
+            if new:
+                return None
+            row = connection.execute(select(effects).where(effects.c.key == key).with_for_update()).one()
+            known = Effect(**row._mapping)
+            if known.done_at is None and (known.job_id == job_id or known.begun_at <= now - in_flight):
+                passed = update(effects).where(effects.c.key == key)
+                connection.execute(passed.values(job_id=job_id, begun_at=now))
+            return known
 
-    def complete_effect(self, key: str, reference: str, now: datetime) -> None:
-        """Record the `reference` of an effect that was made; the first one stays. Raises StoreError if not begun."""
+    def complete_effect(self, key: str, reference: str, now: datetime, *, follow_ups: Sequence[NewJob] = ()) -> None:
+        """Record the `reference` of an effect that was made, and add `follow_ups`; the first reference stays.
+
+        Raises StoreError if it was not begun.
+        """
         with self.database.writing() as connection:
+            _enqueue(connection, follow_ups, created_at=now)
             if _effect(connection, key) is None:
                 raise StoreError(f"effect {key} was never begun; call begin_effect before making it")
             not_done = update(effects).where(effects.c.key == key, effects.c.done_at.is_(None))
@@ -259,9 +283,24 @@ class Inbox:
 
 
 def _change(connection: Connection, leased: LeasedJob, **values: object) -> bool:
-    """The fence: only the latest lease of a job can change it."""
+    """The fence: only the latest lease of a job can change it. Where it is given back, the next of its conversation is free."""
     held = and_(jobs.c.id == leased.id, jobs.c.token == leased.token, jobs.c.state == JobState.LEASED)
-    return changed(connection, update(jobs).where(held).values(values)) == 1
+    done = changed(connection, update(jobs).where(held).values(values)) == 1
+    if done and "state" in values and leased.conversation is not None:
+        waiting = (jobs.c.conversation == leased.conversation, jobs.c.state == JobState.READY)
+        connection.execute(update(jobs).where(*waiting).values(sent_at=None))
+    return done
+
+
+def _queue_for_conversation(connection: Connection, job_id: str) -> None:
+    """Two workers must not lease two jobs of one conversation at the same time: neither would see the other's lease."""
+    conversation = connection.execute(select(jobs.c.conversation).where(jobs.c.id == job_id)).scalar_one_or_none()
+    if conversation is not None:
+        queue_for(connection, crc32(conversation.encode()) + _LOCK_ID)
+
+
+def _stored(row: RowMapping) -> StoredJob:
+    return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
 
 
 def _record(connection: Connection, delivery: Delivery) -> bool:
@@ -302,7 +341,9 @@ def _hold(connection: Connection, installation_id: int, until: datetime) -> None
 def _free(now: datetime) -> ColumnElement[bool]:
     ready = and_(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
     held = exists().where(holds.c.installation_id == jobs.c.installation_id, holds.c.until > now)
-    return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held)
+    beside = (_OTHERS.c.conversation == jobs.c.conversation, _OTHERS.c.id != jobs.c.id)
+    runs = exists().where(*beside, _OTHERS.c.state == JobState.LEASED, _OTHERS.c.lease_until > now)
+    return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held, ~runs)
 
 
 def _burial(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:

@@ -71,6 +71,7 @@ jobs = Table(
     Column("ended_at", UtcDateTime),
     Column("reason", FreeText, nullable=False),
     *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id", "installation_id")),
+    Column("conversation", String, index=True),
     Index(None, "state", "run_after"),
     Index(None, "ended_at"),
     Index(None, "repository_id", "number"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from memory.model.jobs import LeasedJob
 from memory.store import Store, open_store
 from workers.jobs import AnswerCommand, Fix, Job, ReportFailure, RepositoryRef, ReviewPull
 from workers.queue.celery_app import run_worker
@@ -26,12 +27,16 @@ class ToyContext:
     settings: WorkerSettings
     store: Store
     flows: Mapping[type, Flow]
-    job_id: str = ""
+    leased: LeasedJob | None = None
     rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(0))
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def for_job(self, job_id: str) -> ToyContext:
-        return dataclasses.replace(self, job_id=job_id)
+    def for_job(self, leased: LeasedJob) -> ToyContext:
+        return dataclasses.replace(self, leased=leased)
+
+    @property
+    def job_id(self) -> str:
+        return self.leased.id if self.leased else ""
 
     def drop_token(self, repository: RepositoryRef) -> None:
         """There is none."""
@@ -45,7 +50,9 @@ def append(path: Path, line: str) -> int:
 
 def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
     """Note the start, obey the guidance, make one effect, and ask for one answer."""
-    home, effects = context.settings.home, Effects(context.store, context.job_id, context.clock)
+    home, seconds, leased = context.settings.home, context.settings.lease_seconds, context.leased
+    assert leased is not None, "a job runs under its lease"
+    effects = Effects(store=context.store, leased=leased, lease_seconds=seconds, clock=context.clock)
     append(home / "started", f"{context.job_id} {os.getpid()}\n")
     if job.guidance == "poison":
         os.kill(os.getpid(), signal.SIGKILL)

@@ -23,5 +23,6 @@ FLOWS: Mapping[type, Flow] = {
     jobs.RedeliverWebhooks: maintenance.redeliver,
     jobs.CheckPolicy: maintenance.check_policy,
     jobs.ReportFailure: replies.report_failure,
+    jobs.RemoveDuplicate: replies.remove_duplicate,
 }
 """The flow of every type of job."""

@@ -17,6 +17,7 @@ from workers.jobs import (
     Fix,
     Job,
     LocateIssue,
+    RemoveDuplicate,
     ReportFailure,
     ReviewPull,
     ShareLearnings,
@@ -35,11 +36,31 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 
     It goes into the review thread of the comment `thread`, or into the conversation.
     """
+    where = github.repository
+
+    def duplicate(kept: int) -> Job:
+        return RemoveDuplicate(repository=where, number=number, key=key, kept=kept, thread=thread)
+
     return context.effects.once(
         key,
         make=lambda: github.comment(number, f"{text}\n{marker(key)}", thread=thread),
-        find=lambda: github.find_comment(number, marker(key), thread=thread),
+        find=lambda: next(iter(github.comments(number, marker(key), thread=thread)), None),
+        look_again=duplicate,
     )
+
+
+def remove_duplicate(job: RemoveDuplicate, context: JobContext) -> Sequence[Job]:
+    """A review cannot be deleted: its comments are, and its text says so."""
+    github, mark = context.connect(job.repository), marker(job.key)
+    if job.review:
+        for each in github.reviews(job.number, mark):
+            if each != job.kept:
+                github.retract_review(job.number, each, review.DUPLICATE)
+    else:
+        for each in github.comments(job.number, mark, thread=job.thread):
+            if each != job.kept:
+                github.delete_comment(each, thread=job.thread)
+    return ()
 
 
 REPLIES_TO_OUTSIDERS = 30

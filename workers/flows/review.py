@@ -16,7 +16,7 @@ from workers.context import JobContext
 from workers.errors import CannotRun, Gone
 from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
-from workers.flows.pinning import noted, outdated
+from workers.flows.pinning import noted, outdated, taken_over
 from workers.flows.posting import post, post_skipped
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
@@ -44,6 +44,8 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     if _overtaken(job, pull, github, context):
         return noted(job, pull, context)
+    if taken_over(job, context, github):
+        return ()
     mirror = context.mirror(job.repository, github)
     opened_on, pull = pull.base_sha, _based(mirror, pull)
     configuration = configuration_at(mirror, pull.base_sha, job.repository, context)
@@ -59,6 +61,8 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     )
     read = _read(this, context)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
+        return ()
+    if taken_over(job, context, github):
         return ()
     this, reviewed = recognised(this, read, context)
     record_endings(this, reviewed, context)

@@ -14,8 +14,19 @@ import structlog
 
 from memory.errors import StoreError, StoreUnavailable
 from memory.model.jobs import LeasedJob, NewJob
-from workers.errors import ApprenticeError, CannotRun, Limited, Retryable, TokenRefused, Unavailable
-from workers.jobs import CommandedJob, Job, OwnJob, ReportFailure, RepositoryRef, decode, encode, job_id
+from workers.errors import ApprenticeError, CannotRun, LeaseLost, Limited, Retryable, TokenRefused, Unavailable
+from workers.jobs import (
+    CommandedJob,
+    Fix,
+    Job,
+    OwnJob,
+    ReportFailure,
+    RepositoryRef,
+    ReviewPull,
+    decode,
+    encode,
+    job_id,
+)
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
@@ -42,14 +53,16 @@ def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
 
 def _row(origin: str, job: Job) -> NewJob:
     repository, actor = getattr(job, "repository", None), getattr(job, "actor", None)
+    number = job.issue if isinstance(job, Fix) else getattr(job, "number", None)
     return NewJob(
         id=job_id(origin, job),
         kind=kind_of(job),
         payload=encode(job),
         repository_id=repository and repository.id,
-        number=getattr(job, "number", None),
+        number=number,
         actor_id=actor and actor.id,
         installation_id=repository and repository.installation_id,
+        conversation=f"{job.repository.id}#{number}" if isinstance(job, Fix | ReviewPull) else None,
     )
 
 
@@ -91,7 +104,7 @@ class RunContext(Protocol):
         """The flow of every type of job."""
         ...
 
-    def for_job(self, job_id: str) -> Self:
+    def for_job(self, leased: LeasedJob) -> Self:
         """This context, for one job's effects."""
         ...
 
@@ -115,7 +128,7 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
         except msgspec.DecodeError as error:
             _end(context, leased, f"this version cannot decode the job: {error}", (), send)
             return
-        _work(context.for_job(leased.id), leased, job, send)
+        _work(context.for_job(leased), leased, job, send)
 
 
 def run_due(context: RunContext, *, worker: str, send: Send, unsent_for: float) -> bool:
@@ -140,6 +153,8 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
 def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     try:
         follow_ups = _flow(context, job)(job, context)
+    except LeaseLost as error:
+        _log.warning("stopped", job=leased.id, kind=leased.kind, reason=str(error))
     except Unavailable as error:
         _wait(context, leased, job, error, send)
     except StoreUnavailable as error:

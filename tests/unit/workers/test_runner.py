@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from memory.model import Actor
-from memory.model.jobs import JobState, NewJob, StoredJob
+from memory.model.jobs import JobState, LeasedJob, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, Retryable, TokenRefused, Unavailable
@@ -46,8 +46,8 @@ class Bench:
     def clock(self) -> datetime:
         return self.now[0]
 
-    def for_job(self, job_id: str) -> Bench:
-        return dataclasses.replace(self, job_id=job_id)
+    def for_job(self, leased: LeasedJob) -> Bench:
+        return dataclasses.replace(self, job_id=leased.id)
 
     def drop_token(self, repository: RepositoryRef) -> None:
         self.dropped.append(repository)
