@@ -60,6 +60,8 @@ class Store:
         """Calls to a model, and the budgets that they keep to."""
         self.repositories = Documents(database, "repositories")
         """The repositories that jobs were about, by GitHub's number."""
+        self.readings = Documents(database, "readings")
+        """What reviews that have not ended read, by commits, rights and configuration; a pull request owns them."""
         self.plans = Documents(database, "plans")
         """What came of each plan of an environment, by repository and plan; a repository owns them."""
         self.reasons = Documents(database, "reasons")

@@ -11,7 +11,9 @@ import pytest
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from memory.model.jobs import JobState
 from tests.playground import fail
-from tests.stories.town import REPOSITORY, Town, nobody
+from tests.stories.pantry import UNITS
+from tests.stories.town import REPOSITORY, Town, nobody, readable
+from workers.flows.readings import KeptReading
 from workers.queue.idempotency import IN_FLIGHT, LATE
 from workers.queue.runner import LONGEST_DELAY, run_leased
 
@@ -115,6 +117,26 @@ def test_a_write_that_comes_too_late(path: str, town: Town) -> None:
         assert second.body == "GitHub posted this review twice, after a time-out. The other one counts."
 
 
+def test_a_retried_review_goes_on(town: Town) -> None:
+    """A review that could not be posted is not read and proven again, and shows what it would have shown."""
+    broken: dict[str, str | bytes | None] = {"pantry/units.py": UNITS.replace("amount >= 1000", "amount > 1000")}
+    town.finn.push(REPOSITORY, "kilo", broken, "Kilo")
+    town.playground.before("POST", REVIEWS, fail(502), nth=0)
+    number = town.finn.open_pull(REPOSITORY, head="kilo", title="Kilo")
+    town.settle()
+    town.playground.undisturbed()
+    town.later(LONGEST_DELAY.total_seconds())
+    assert [line.startswith("reading ") for line in town.progress].count(True) == 1
+    (review,), (check,) = town.reviews(number), town.checks(number)
+    again = town.propose("again", broken)
+    (other,), (second,) = town.reviews(again), town.checks(again)
+    assert readable(review.body) == readable(other.body)
+    shown, anew = ([proof(remark.body) for remark in town.remarks(each)] for each in (number, again))
+    assert shown == anew != []
+    assert (check.title, check.conclusion) == (second.title, second.conclusion) == ("1 broken test", "failure")
+    assert town.context.store.readings.all(KeptReading) == []
+
+
 def test_two_jobs_of_one_key(town: Town) -> None:
     """While one job may still be posting something, another that would post the same waits, and then finds it."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
@@ -128,6 +150,11 @@ def test_two_jobs_of_one_key(town: Town) -> None:
     town.later(IN_FLIGHT.total_seconds())
     assert len(town.checks(number)) == 1
     assert town.count(JobState.FAILED) == 0
+
+
+def proof(body: str) -> str:
+    """A remark down to what its proof was run on; probabilities follow."""
+    return readable(body).partition("- only Python sources were changed")[0]
 
 
 def command(town: Town, number: int) -> None:

@@ -18,6 +18,7 @@ from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
 from workers.flows.pinning import noted, outdated, taken_over
 from workers.flows.posting import post, post_skipped
+from workers.flows.readings import forget_reading, read_once
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, missed, recognised
@@ -59,7 +60,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         configuration=configuration,
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
-    read = _read(this, context)
+    read = read_once(this, partial(_read, this, context), context)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
         return ()
     if taken_over(job, context, github):
@@ -81,6 +82,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     plan = _plan(this, reviewed, decided, context)
     post(this, reviewed, decided, plan, context)
     context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
+    forget_reading(this, context)
     return ()
 
 
