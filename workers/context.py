@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Self
 
 from memory.evaluation.rollback import current
@@ -24,7 +25,7 @@ from memory.store import Store, open_store
 from workers.configuration.schema import ANY_ENVIRONMENT, NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
-from workers.errors import BadInput, CannotRun
+from workers.errors import BadInput, CannotRun, JobStopped
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
@@ -285,9 +286,15 @@ class JobContext(Context):
     drop_token: Callable[[RepositoryRef], None] = lambda _repository: None
     leased: LeasedJob | None = None
 
-    def for_job(self, leased: LeasedJob) -> JobContext:
-        """This context, for the effects of one job."""
-        return replace(self, leased=leased)
+    def for_job(self, leased: LeasedJob, stop: Event) -> JobContext:
+        """This context, for the effects of one job. Its progress raises JobStopped when `stop` is set."""
+
+        def progress(line: str) -> None:
+            if stop.is_set():
+                raise JobStopped("another worker has this job now, or what it is about is gone")
+            self.progress(line)
+
+        return replace(self, leased=leased, progress=progress)
 
     @property
     def job_id(self) -> str:

@@ -46,8 +46,8 @@ class TokenRefused(Unavailable):
     """GitHub refused our token: drop it, and mint another."""
 
 
-class LeaseLost(ApprenticeError):
-    """Another worker has the job: stop, and record nothing."""
+class JobStopped(ApprenticeError):
+    """Another worker has the job, or what it is about is gone: stop."""
 
 
 class Gone(Retryable):

@@ -121,11 +121,10 @@ class Inbox:
             chosen: str = connection.execute(query).scalar_one()
             return chosen
 
-    def later(self, kind: str, job_id: str) -> list[StoredJob]:
-        """The jobs of a kind about the same issue or pull request that were stored after this one, oldest first."""
-        this = select(jobs.c.repository_id, jobs.c.number, jobs.c.created_at).where(jobs.c.id == job_id).subquery()
-        about = (jobs.c.repository_id == this.c.repository_id, jobs.c.number == this.c.number, jobs.c.kind == kind)
-        query = select(jobs).where(*about, jobs.c.created_at > this.c.created_at)
+    def stored_after(self, when: datetime, kind: str, repository_id: int, number: int) -> list[StoredJob]:
+        """The jobs of a kind about an issue or pull request that were stored after a time, oldest first."""
+        about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
+        query = select(jobs).where(*about, jobs.c.created_at > when)
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
         return [_stored(row) for row in rows]

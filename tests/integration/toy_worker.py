@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ class ToyContext:
     rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(0))
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def for_job(self, leased: LeasedJob) -> ToyContext:
+    def for_job(self, leased: LeasedJob, stop: threading.Event) -> ToyContext:
         return dataclasses.replace(self, leased=leased)
 
     @property

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from memory.model.jobs import JobState
 from tests.playground import fail
+from tests.stories import town as founding
 from tests.stories.pantry import UNITS
 from tests.stories.town import REPOSITORY, Town, nobody, readable
 from workers.flows.readings import KeptReading
@@ -56,6 +59,23 @@ def test_a_command_while_the_first_review_is_read(town: Town) -> None:
     town.playground.after("POST", "/git-upload-pack$", once(lambda: command(town, number)))
     together(town)
     assert len(town.reviews(number)) == 1
+
+
+def test_a_push_ends_the_reading(tmp_path: Path) -> None:
+    """A push while the head before it is read ends that reading: what it would find is of no use."""
+    with founding.town(tmp_path, lease_seconds=0.3) as town:
+        town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": JARS}, "Jars")
+        number = town.finn.open_pull(REPOSITORY, head="jars", title="Jars")
+
+        def push() -> None:
+            town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": JARS + "\n\nX = 1\n"}, "More")
+            town.playground.drain()
+            time.sleep(1.0)  # ten heartbeats
+
+        town.playground.after("GET", r"/pulls/\d+$", once(push))
+        town.settle()
+        assert [line.startswith("reading ") for line in town.progress].count(True) == 1
+        assert len(town.reviews(number)) == len(town.checks(number)) == 1
 
 
 def test_a_strangers_command_takes_no_place(town: Town) -> None:

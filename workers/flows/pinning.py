@@ -41,9 +41,12 @@ def noted(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> Sequ
 
 def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bool:
     """Whether a later job does the same, for a user who may command it, or for the same commit."""
-    kind = "fix" if isinstance(job, Fix) else "review"
-    live = [each for each in context.store.inbox.later(kind, context.job_id) if each.state not in _GIVEN_UP]
-    jobs = (decode(each.payload) for each in live)
+    kind, number = ("fix", job.issue) if isinstance(job, Fix) else ("review", job.number)
+    inbox = context.store.inbox
+    own = inbox.job(context.job_id)
+    assert own is not None, "a job runs from its row"
+    later = inbox.stored_after(own.created_at, kind, job.repository.id, number)
+    jobs = (decode(each.payload) for each in later if each.state not in _GIVEN_UP)
     return any(_is_same(job, each) and _counts(each, github) for each in jobs if isinstance(each, Fix | ReviewPull))
 
 

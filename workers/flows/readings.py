@@ -66,5 +66,5 @@ def _owner(this: Round) -> str:
 def _key(this: Round, context: JobContext) -> str:
     rights = f"{this.may_run_tests}:{this.may_ask_model}:{context.settings.model}:{this.pull.title}:{this.pull.body}"
     chosen = msgspec.json.encode(context.configuration, order="deterministic")
-    told = hashlib.sha256(rights.encode() + chosen).hexdigest()[:16]
-    return f"{VERSION}:{_owner(this)}:{this.pull.base_sha}:{this.task.sha}:{told}"
+    digest = hashlib.sha256(rights.encode() + chosen).hexdigest()[:16]
+    return f"{VERSION}:{_owner(this)}:{this.pull.base_sha}:{this.task.sha}:{digest}"

@@ -13,7 +13,7 @@ from msgspec import structs
 from memory.model import Action, Finding, TaskKind
 from memory.policy.review_policy import PostingDecision
 from workers.context import JobContext
-from workers.errors import CannotRun, Gone
+from workers.errors import CannotRun, Gone, JobStopped, Retryable
 from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
 from workers.flows.pinning import noted, outdated, taken_over
@@ -60,11 +60,13 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         configuration=configuration,
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
-    read = read_once(this, partial(_read, this, context), context)
+    read = _read_unless_gone(this, context)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
         return ()
     if taken_over(job, context, github):
         return ()
+    if read is None:
+        raise Retryable("this pull request changed while it was read")
     this, reviewed = recognised(this, read, context)
     record_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
@@ -148,6 +150,14 @@ def _based(mirror: Mirror, pull: PullRequest) -> PullRequest:
         pull = replace(pull, base_sha=mirror.tip(pull.base_ref))
         mirror.fetch(pull.base_sha)
     return pull
+
+
+def _read_unless_gone(this: Round, context: JobContext) -> Reviewed | None:
+    """None where the pull request was closed or pushed to in the meantime: the rest need not be read."""
+    try:
+        return read_once(this, partial(_read, this, context), context)
+    except JobStopped:
+        return None
 
 
 def _read(this: Round, context: JobContext) -> Reviewed:

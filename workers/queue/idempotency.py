@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from memory.model.jobs import LeasedJob
 from memory.store import Store
-from workers.errors import CannotRun, LeaseLost, Unavailable
+from workers.errors import CannotRun, JobStopped, Unavailable
 from workers.jobs import Job
 from workers.queue.runner import rows
 
@@ -39,7 +39,7 @@ class Effects:
         """The id of the post or pull request made under `key`: made now, or found if an earlier worker made it and died.
 
         Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request. Where one
-        that was not found may still appear, `look_again` makes the job that looks for a second one later. Raises LeaseLost,
+        that was not found may still appear, `look_again` makes the job that looks for a second one later. Raises JobStopped,
         and Unavailable while another job may be making it.
         """
         inbox, now = self.store.inbox, self.clock()
@@ -60,7 +60,7 @@ class Effects:
     def _made(self, make: Callable[[], int], find: Callable[[], int | None]) -> int:
         """Made by the holder of the lease alone. What GitHub refuses because it is there already is found."""
         if not self.store.inbox.renew(self.leased, now=self.clock(), seconds=self.lease_seconds):
-            raise LeaseLost("another worker has this job now")
+            raise JobStopped("another worker has this job now")
         try:
             return make()
         except CannotRun:

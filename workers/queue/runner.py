@@ -14,7 +14,7 @@ import structlog
 
 from memory.errors import StoreError, StoreUnavailable
 from memory.model.jobs import LeasedJob, NewJob
-from workers.errors import ApprenticeError, CannotRun, LeaseLost, Limited, Retryable, TokenRefused, Unavailable
+from workers.errors import ApprenticeError, CannotRun, JobStopped, Limited, Retryable, TokenRefused, Unavailable
 from workers.jobs import (
     CommandedJob,
     Fix,
@@ -23,6 +23,7 @@ from workers.jobs import (
     ReportFailure,
     RepositoryRef,
     ReviewPull,
+    TrackPull,
     decode,
     encode,
     job_id,
@@ -104,8 +105,8 @@ class RunContext(Protocol):
         """The flow of every type of job."""
         ...
 
-    def for_job(self, leased: LeasedJob) -> Self:
-        """This context, for one job's effects."""
+    def for_job(self, leased: LeasedJob, stop: threading.Event) -> Self:
+        """This context, for one job's effects. Its progress raises JobStopped when `stop` is set."""
         ...
 
     def drop_token(self, repository: RepositoryRef) -> None:
@@ -122,13 +123,13 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
     leased = _lease(context, first, worker) or (_lease(context, job_id, worker) if first != job_id else None)
     if leased is None:
         return
-    with _heartbeat(context, leased):
-        try:
-            job = decode(leased.payload)
-        except msgspec.DecodeError as error:
-            _end(context, leased, f"this version cannot decode the job: {error}", (), send)
-            return
-        _work(context.for_job(leased), leased, job, send)
+    try:
+        job = decode(leased.payload)
+    except msgspec.DecodeError as error:
+        _end(context, leased, f"this version cannot decode the job: {error}", (), send)
+        return
+    with _heartbeat(context, leased, job) as stop:
+        _work(context.for_job(leased, stop), leased, job, send)
 
 
 def run_due(context: RunContext, *, worker: str, send: Send, unsent_for: float) -> bool:
@@ -153,7 +154,7 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
 def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     try:
         follow_ups = _flow(context, job)(job, context)
-    except LeaseLost as error:
+    except JobStopped as error:
         _log.warning("stopped", job=leased.id, kind=leased.kind, reason=str(error))
     except Unavailable as error:
         _wait(context, leased, job, error, send)
@@ -248,14 +249,16 @@ def _last_words(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
 
 
 @contextmanager
-def _heartbeat(context: RunContext, leased: LeasedJob) -> Iterator[None]:
-    """Renew the lease while the flow runs; stop when the lease is lost."""
-    seconds, ended = context.settings.lease_seconds, threading.Event()
+def _heartbeat(context: RunContext, leased: LeasedJob, job: Job) -> Iterator[threading.Event]:
+    """Renew the lease while the flow runs. The event is set when the lease is lost, or what the job is about is gone."""
+    seconds, ended, stop, begun = context.settings.lease_seconds, threading.Event(), threading.Event(), context.clock()
 
     def beat() -> None:
         while not ended.wait(seconds / 3):
             try:
                 held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
+                if not held or _is_gone(context, job, begun):
+                    stop.set()
             except StoreError as error:
                 _log.warning("lease not renewed", job=leased.id, error=str(error))
                 continue
@@ -265,7 +268,16 @@ def _heartbeat(context: RunContext, leased: LeasedJob) -> Iterator[None]:
     thread = threading.Thread(target=beat, name=f"heartbeat-{leased.id}", daemon=True)
     thread.start()
     try:
-        yield
+        yield stop
     finally:
         ended.set()
         thread.join()
+
+
+def _is_gone(context: RunContext, job: Job, since: datetime) -> bool:
+    """Whether GitHub reported another head, or the end, of the pull request that is reviewed. A later event may differ."""
+    if not isinstance(job, ReviewPull):
+        return False
+    found = context.store.inbox.stored_after(since, "track", job.repository.id, job.number)
+    news = [each for stored in found if isinstance(each := decode(stored.payload), TrackPull)]
+    return bool(news) and (news[-1].closed or job.head_sha not in ("", news[-1].head_sha))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -27,7 +28,7 @@ LEASED = LeasedJob(id="job-1", kind="judge", payload=b"", attempts=1, token=1, w
 @pytest.fixture
 def context(tmp_path: Path) -> JobContext:
     migrated(tmp_path / "apprentice.db")
-    return open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job(LEASED)
+    return open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job(LEASED, Event())
 
 
 def worse_than_control(context: JobContext) -> None:

@@ -46,7 +46,7 @@ class Bench:
     def clock(self) -> datetime:
         return self.now[0]
 
-    def for_job(self, leased: LeasedJob) -> Bench:
+    def for_job(self, leased: LeasedJob, stop: threading.Event) -> Bench:
         return dataclasses.replace(self, job_id=leased.id)
 
     def drop_token(self, repository: RepositoryRef) -> None:
