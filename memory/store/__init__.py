@@ -22,7 +22,7 @@ from memory.store.tasks import Posts, Tasks
 
 __all__ = ["Store", "open_store"]
 
-HEAD = "0040"
+HEAD = "0060"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"

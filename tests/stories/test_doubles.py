@@ -137,6 +137,35 @@ def test_a_write_that_comes_too_late(path: str, town: Town) -> None:
         assert second.body == "GitHub posted this review twice, after a time-out. The other one counts."
 
 
+SMALL = {
+    "pantry/__init__.py": "",
+    "pantry/units.py": 'def shown(amount):\n    return f"{amont} g"\n',
+    "tests/test_units.py": "from pantry.units import shown\n\n\ndef test_shown():\n    assert shown(5) == '5 g'\n",
+}
+
+
+def test_a_pull_request_that_comes_too_late(tmp_path: Path) -> None:
+    """A pull request that GitHub opens after it gave us an error is found where GitHub refuses a second one."""
+    late: list[PlaygroundRequest] = []
+    with founding.town(tmp_path, SMALL) as town:
+
+        def lost(request: PlaygroundRequest) -> PlaygroundResponse | None:
+            late.append(request)
+            if len(late) == 1:
+                return fail(504)(request)
+            town.playground.undisturbed()
+            town.playground.answer(late[0])
+            return None
+
+        town.playground.before("POST", "/pulls$", lost, nth=0)
+        number = town.issue("Nothing can be shown", "@apprentice fix")
+        town.later(LONGEST_DELAY.total_seconds())
+        (fix,) = town.fixes()
+        (answer,) = town.answers(number)
+        assert f"I opened #{fix.number}" in answer.body
+        assert town.count(JobState.FAILED) == 0
+
+
 def test_a_retried_review_goes_on(town: Town) -> None:
     """A review that could not be posted is not read and proven again, and shows what it would have shown."""
     broken: dict[str, str | bytes | None] = {"pantry/units.py": UNITS.replace("amount >= 1000", "amount > 1000")}

@@ -105,7 +105,8 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
         return TokenRefused(f"GitHub refused our token while {doing}; check the App's id and private key")
     if _is_limit(status, message, errors, headers):
         return Limited(f"GitHub limits us while {doing}: {message}", seconds=_asked_to_wait(headers))
-    failed = errors and not any(each.get("type") for each in errors)  # GraphQL names what it refuses
+    of_graphql = errors if "message" not in body else []
+    failed = of_graphql and not any(each.get("type") for each in of_graphql)  # what it refuses it gives a type
     if status >= 500 or failed:
         return Unavailable(f"GitHub answered {status} while {doing}", seconds=_retry_after(headers))
     return CannotRun(f"GitHub answered {status} {message!r} while {doing}; check the App's permissions")

@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, Column, Integer, String, inspect
 from memory.store.database import UtcDateTime
 from memory.store.tables import holds, jobs
 
-revision = "0040"
-down_revision = "0030"
+revision = "0060"
+down_revision = "0040"
 branch_labels = None
 depends_on = None
 
