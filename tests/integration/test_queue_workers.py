@@ -236,6 +236,19 @@ def test_redis_stays_away(redis_server: RedisServer, tmp_path: Path) -> None:
     assert house.store.inbox.counts()[JobState.DONE] == 10
 
 
+def test_a_job_without_a_message_ends_before_its_worker(house: House) -> None:
+    """A worker that is asked to end lets a job that it found itself finish, as any other."""
+    house.store.inbox.enqueue(rows("test", [fix(1, "wait")]))
+    with house.worker() as worker:
+        wait_for(lambda: len(house.lines("started")) == 1)
+        worker.terminate()
+        time.sleep(3.0)
+        (house.home / "go").touch()
+        assert worker.wait(PATIENCE) == 0
+    assert len(house.lines("effects")) == 1
+    assert house.store.inbox.counts()[JobState.DONE] == 1
+
+
 def test_worker_that_takes_no_messages(house: House) -> None:
     """A worker that hands out no messages although some wait is ended, and its jobs are done before that."""
     with house.worker() as worker:
