@@ -14,7 +14,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by fixture, so that the mark cannot be forgotten, and note the marks where xdist carries them along."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
-        for mark, fixture in {"redis": "redis_url", "postgresql": "postgresql_server"}.items():
+        for mark, fixture in {"redis": "redis_server", "postgresql": "postgresql_server"}.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
         for mark in REAL_THINGS:
@@ -100,19 +100,47 @@ def missing(what: str) -> NoReturn:
 # ── Redis ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class RedisServer:
+    """A Redis of the test's own, on loopback, without persistence: one that is killed has forgotten everything."""
+
+    def __init__(self, place: Path) -> None:
+        program = shutil.which("redis-server")
+        if program is None:
+            missing("redis-server is not installed (Debian: apt install redis-server)")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--appendonly", "no"]
+        self._command = [str(program), *options, "--dir", str(place)]
+        self._log = place / "redis.log"
+        self._life = ExitStack()
+
+    def start(self) -> None:
+        self._server = self._life.enter_context(running(self._command, self._log, signal.SIGTERM))
+        wait_until(lambda: redis_answers(self.port), self._server, self._log)
+
+    def kill(self) -> None:
+        self._server.kill()
+        self._life.close()
+
+    def stop(self) -> None:
+        self._life.close()
+
+
 @pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    """An empty Redis server of the test's own, on loopback, without persistence."""
-    program = shutil.which("redis-server")
-    if program is None:
-        missing("redis-server is not installed (Debian: apt install redis-server)")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
-    with running([str(program), *options], tmp_path / "redis.log", signal.SIGTERM) as server:
-        wait_until(lambda: redis_answers(port), server, tmp_path / "redis.log")
-        yield f"redis://127.0.0.1:{port}/0"
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """An empty Redis that the test may kill and start again."""
+    server = RedisServer(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The address of an empty Redis."""
+    return redis_server.url
 
 
 def redis_answers(port: int) -> bool:

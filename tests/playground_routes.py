@@ -20,6 +20,7 @@ from bot.playground.issues import (
     announce_labels,
     checked_text,
     labels_named,
+    must_own,
     reactions_of,
     set_state,
 )
@@ -183,12 +184,6 @@ def _edit_text(world: World, made: HostedIssue, who: ActingAccount, wanted: _Edi
         announce_issue(world, made, who, "edited", changes=before)
 
 
-def _must_own(call: ApiCall, author_id: int, role: RepositoryRole) -> None:
-    """Authors change their own text; other users need a role."""
-    if call.who.user.id != author_id and call.role() < role:
-        raise forbidden_user()
-
-
 @routes.on("GET", "{repository}/issues", CONVERSATION)
 def list_issues(call: ApiCall) -> list[JsonObject]:
     state, creator = call.query.get("state", "open"), call.query.get("creator")
@@ -205,7 +200,7 @@ def list_issues(call: ApiCall) -> list[JsonObject]:
 @routes.on("PATCH", "{repository}/issues/{number:int}", WRITE)
 def edit_issue(call: ApiCall) -> JsonObject:
     made, wanted = call.issue, call.read(_EditedIssue)
-    _must_own(call, made.author.id, RepositoryRole.TRIAGE)
+    must_own(call, made.author, RepositoryRole.TRIAGE)
     _edit_text(call.world, made, call.who, wanted)
     if wanted.state:
         set_state(call.world, made, call.who, wanted.state, wanted.state_reason)
@@ -225,7 +220,7 @@ def add_issue_labels(call: ApiCall) -> list[JsonObject]:
 @routes.on("PATCH", "{repository}/issues/comments/{comment_id:int}", WRITE)
 def edit_comment(call: ApiCall) -> JsonObject:
     made = call.world.comment(call.repository, int(call.path["comment_id"]))
-    _must_own(call, made.author.id, RepositoryRole.WRITE)
+    must_own(call, made.author)
     before = made.body
     made.body = checked_text("IssueComment", call.read(CommentBody).body, required=True)
     made.updated_at = call.world.now()

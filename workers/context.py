@@ -11,12 +11,14 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
+from memory.model.jobs import LeasedJob
 from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
@@ -25,9 +27,9 @@ from memory.store import Store, await_store, open_store
 from workers.configuration.schema import ANY_ENVIRONMENT, NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.provide import Commit, Provider, without_environment, without_places
-from workers.errors import ApprenticeError, BadInput, CannotRun
+from workers.errors import BadInput, CannotRun, JobStopped
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
-from workers.jobs import Job, RepositoryRef
+from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
@@ -39,6 +41,7 @@ from workers.settings import WorkerSettings
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
     from workers.agent.engine import LlmOptions
     from workers.github.adapter import GitHub
+    from workers.github.auth import InstallationTokens
     from workers.github.minting import MintingClient
     from workers.llm.client import Models
     from workers.llm.messages import Model
@@ -282,31 +285,42 @@ def generator(settings: WorkerSettings, key: str) -> random.Random:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext(Context):
-    """A context whose flows act on GitHub. `notify` publishes the failure of a job to the user who asked for it.
+    """A context whose flows act on GitHub.
 
-    `defaults` reads the configuration file of a repository's owner.
+    `drop_token` forgets the token for a repository, `defaults` reads the configuration file of a repository's owner.
     """
 
     connect: Callable[[RepositoryRef], GitHub]
     hook: Callable[[], MintingClient | None]
     defaults: Callable[[RepositoryRef], bytes | None] = lambda _repository: None
     flows: Mapping[type, Flow] = field(default_factory=dict)
-    notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None
-    job_id: str = ""
+    drop_token: Callable[[RepositoryRef], None] = lambda _repository: None
+    leased: LeasedJob | None = None
 
-    def for_job(self, job_id: str) -> JobContext:
-        """This context, for the effects of one job."""
-        return replace(self, job_id=job_id)
+    def for_job(self, leased: LeasedJob, stop: Event) -> JobContext:
+        """This context, for the effects of one job. Its progress raises JobStopped when `stop` is set."""
 
-    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        """Publish to the user who asked that the job failed."""
-        if self.notify is not None:
-            self.notify(job, error, self)
+        def progress(line: str) -> None:
+            if stop.is_set():
+                raise JobStopped("another worker has this job now, or what it is about is gone")
+            self.progress(line)
+
+        return replace(self, leased=leased, progress=progress)
+
+    @property
+    def job_id(self) -> str:
+        return self._lease.id
+
+    @property
+    def _lease(self) -> LeasedJob:
+        assert self.leased is not None, "a job runs under its lease"
+        return self.leased
 
     @property
     def effects(self) -> Effects:
         """The effects of this job on GitHub, each made once."""
-        return Effects(self.store, self.job_id, self.clock)
+        seconds = self.settings.lease_seconds
+        return Effects(store=self.store, leased=self._lease, lease_seconds=seconds, clock=self.clock)
 
     def task(self, kind: TaskKind, repository: RepositoryRef, *, sha: str, number: int) -> Task:
         """The task of this job, which the store knows from now on."""
@@ -328,31 +342,33 @@ def open_job_context(
     clock: Clock | None = None,
     progress: Callable[[str], None] = lambda _line: None,
     flows: Mapping[type, Flow] | None = None,
-    notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None,
     seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
 ) -> JobContext:
     """A worker's context. It opens the store, and neither GitHub nor the sandbox yet."""
     shared = open_context(settings, embedder=embedder, clock=clock, progress=progress)
+    from workers.github.auth import InstallationTokens  # a command without GitHub loads nothing of it
+    from workers.github.minting import MintingClient
+
+    tokens = InstallationTokens(MintingClient(settings.socket()).mint, shared.clock)
     return JobContext(
         **vars(shared),
-        connect=_connector(settings, shared.clock, seconds_between_writes),
+        connect=_connector(settings, tokens, seconds_between_writes),
+        drop_token=tokens.drop,
         hook=lambda: _hook(settings),
         defaults=_owner_file(settings),
         flows=flows or {},
-        notify=notify,
     )
 
 
 def _connector(
-    settings: WorkerSettings, clock: Clock, seconds_between_writes: float
+    settings: WorkerSettings, tokens: InstallationTokens, seconds_between_writes: float
 ) -> Callable[[RepositoryRef], GitHub]:
-    """Opens repositories on GitHub as the App's installation; raises Retryable when no minting process answers."""
-    from workers.github.adapter import GitHub  # a command without GitHub loads nothing of it
-    from workers.github.auth import InstallationTokens, OwnAccount
+    """Opens repositories on GitHub as the App's installation; raises Unavailable when no minting process answers."""
+    from workers.github.adapter import GitHub
+    from workers.github.auth import OwnAccount
     from workers.github.minting import MintingClient
 
-    minting = MintingClient(settings.socket())
-    tokens, own = InstallationTokens(minting.mint, clock), OwnAccount(minting.identity)
+    own = OwnAccount(MintingClient(settings.socket()).identity)
 
     def connect(repository: RepositoryRef) -> GitHub:
         repository = tokens.current(repository)

@@ -27,6 +27,29 @@ class Retryable(ApprenticeError):
     """It may work later: return the job to the queue."""
 
 
+class Unavailable(Retryable):
+    """Something that we need is away or asks to wait: return the job to the queue, for hours, and count no attempt.
+
+    `seconds` is how long it asks to wait, 0 where it does not say.
+    """
+
+    def __init__(self, text: str, *, seconds: float = 0.0) -> None:
+        super().__init__(text)
+        self.seconds = seconds
+
+
+class Limited(Unavailable):
+    """GitHub limits an installation of the App: none of its jobs may go on before `seconds` are over."""
+
+
+class TokenRefused(Unavailable):
+    """GitHub refused our token: drop it, and mint another."""
+
+
+class JobStopped(ApprenticeError):
+    """Another worker has the job, or what it is about is gone: stop."""
+
+
 class Gone(Retryable):
     """A commit or branch is not on the remote: continue without it, or wait for a push."""
 

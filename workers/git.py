@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Actor
-from workers.errors import CannotRun, Gone, Retryable
+from workers.errors import CannotRun, Gone, Retryable, TokenRefused, Unavailable
 from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, run_git
 from workers.ports import Limits
 
@@ -70,7 +70,7 @@ class Mirror:
             if lost := _GONE.search(str(error)):
                 why = "it was force-pushed away or deleted; push again, or ask again once it is back"
                 raise Gone(f"{lost[1]} is no longer at {self._url}: {why}") from error
-            raise Retryable(f"{self._url} could not be fetched from: {error}") from error
+            raise _translation(f"{self._url} could not be fetched from", error) from error
         config = {"gc.auto": "2000", "gc.autoPackLimit": "20", "gc.autoDetach": "false"}
         with suppress(CannotRun):  # the mirror serves as it is; the next fetch tries again
             run_git("gc", "--auto", "--quiet", at=self.directory, config=config, limits=FETCHING_MUCH)
@@ -96,7 +96,7 @@ class Mirror:
         try:
             listed = self._run("ls-remote", SERVE_FROM_DISK, self._url, f"refs/heads/{branch}").decode().split()
         except GitCommandFailed as error:
-            raise Retryable(f"{self._url} could not be read: {error}") from error
+            raise _translation(f"{self._url} could not be read", error) from error
         if not listed:
             raise Gone(f"the branch {branch} is no longer at {self._url}")
         return listed[0]
@@ -217,7 +217,7 @@ class Mirror:
         try:
             self._run("push", "--quiet", lease, self._url, f"{sha}:refs/heads/{branch}")
         except GitCommandFailed as error:
-            raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
+            raise _translation(f"the branch {branch} could not be pushed", error) from error
 
     def read(self, sha: str, path: str) -> bytes | None:
         """A file at a commit; None for a missing file. Raises TooMuchForGit for one of over 24 MB."""
@@ -287,6 +287,21 @@ class Mirror:
         with _authorised(self._token) as authorised:
             config = {**authorised, f"protocol.{scheme}.allow": "always"}
             return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin, limits=limits)
+
+
+_REFUSED = re.compile(r"authentication failed|could not read (?:username|password)|error: 401\b", re.IGNORECASE)
+_AWAY = re.compile(
+    r"error: (?:429|5\d\d)\b|could(?: not|n't) (?:resolve|connect)|failed to connect|connection (?:was )?(?:refused|reset|timed)"
+    r"|timed out|empty reply|unexpected disconnect|early eof|remote end hung up|rpc failed|gnutls_handshake|SSL_(?:connect|read)",
+    re.IGNORECASE,
+)
+
+
+def _translation(what: str, error: GitCommandFailed) -> Retryable:
+    """What git's last line means. What is no outage may be a branch that is protected now, or a repository that is gone."""
+    if _REFUSED.search(str(error)):
+        return TokenRefused(f"{what}: {error}")
+    return (Unavailable if _AWAY.search(str(error)) else Retryable)(f"{what}: {error}")
 
 
 @contextmanager

@@ -215,6 +215,32 @@ class ShareLearnings(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     comment_id: int
 
 
+CommandedJob = Fix | ReviewPull | AnswerCommand | AnswerQuestion | LocateIssue | ShareLearnings
+"""What a user may have asked for: its failure is reported to that user."""
+
+
+class ReportFailure(msgspec.Struct, frozen=True, kw_only=True, tag="report.1"):
+    """Tell the user who asked that a job failed, and why."""
+
+    repository: RepositoryRef
+    failed: CommandedJob
+    reason: str
+
+
+class RemoveDuplicate(msgspec.Struct, frozen=True, kw_only=True, tag="duplicate.1"):
+    """Remove posts of ours with the marker of `key` beside the `kept` one: GitHub made them after our time-out.
+
+    `review` says that it is a review; `thread` is the first comment of its thread, 0 elsewhere.
+    """
+
+    repository: RepositoryRef
+    number: int
+    key: str
+    kept: int
+    review: bool = False
+    thread: int = 0
+
+
 RepositoryJob = (
     Fix
     | ReviewPull
@@ -227,6 +253,8 @@ RepositoryJob = (
     | LocateIssue
     | ShareLearnings
     | LearnHistory
+    | ReportFailure
+    | RemoveDuplicate
 )
 """Work on one repository."""
 

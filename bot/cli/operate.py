@@ -45,7 +45,6 @@ def worker() -> None:
     """Run a worker: it does the jobs."""
     from workers.context import check_worker, open_job_context
     from workers.flows import FLOWS
-    from workers.flows.replies import publish_failure
     from workers.home import scratch
     from workers.logs import configure
     from workers.queue.celery_app import run_worker
@@ -55,9 +54,7 @@ def worker() -> None:
         configure(settings)
         with scratch(settings.home):
             check_worker(settings)
-            code = run_worker(
-                settings, lambda: open_job_context(settings, progress=note, flows=FLOWS, notify=publish_failure)
-            )
+            code = run_worker(settings, lambda: open_job_context(settings, progress=note, flows=FLOWS))
     raise typer.Exit(code)
 
 

@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
-from bot.playground.errors import invalid
+from bot.playground.errors import forbidden_user, invalid
 from bot.playground.models import (
     REACTIONS,
     ActingAccount,
+    HostedAccount,
     HostedComment,
     HostedIssue,
     HostedLabel,
@@ -161,6 +162,20 @@ def create_comment(call: ApiCall) -> JsonObject:
 @routes.on("GET", "{repository}/issues/{number:int}/comments", READ)
 def list_comments(call: ApiCall) -> list[JsonObject]:
     return [comment(call.world, each) for each in call.issue.comments]
+
+
+@routes.on("DELETE", "{repository}/issues/comments/{comment_id:int}", WRITE, status=204)
+def delete_comment(call: ApiCall) -> None:
+    gone = call.world.comment(call.repository, int(call.path["comment_id"]))
+    must_own(call, gone.author)
+    gone.issue.comments.remove(gone)
+    announce_comment(call.world, gone, call.who, "deleted")
+
+
+def must_own(call: ApiCall, author: HostedAccount, role: RepositoryRole = RepositoryRole.WRITE) -> None:
+    """Authors change their own text; other users need a role. Raises ApiError 403."""
+    if call.who.user is not author and call.role() < role:
+        raise forbidden_user()
 
 
 # Reactions, on issues, comments and review comments. They fire no webhook.

@@ -13,7 +13,7 @@ from msgspec import Struct
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, invalid, not_found, unprocessable
-from bot.playground.issues import CommentBody, checked_text
+from bot.playground.issues import CommentBody, checked_text, must_own
 from bot.playground.models import ActingAccount, Anchor, HostedPull, HostedReview, HostedThread, ReviewComment
 from bot.playground.payloads import JsonObject
 from bot.playground.pull_payloads import review, review_comment, review_event, simple_pull, thread
@@ -99,7 +99,24 @@ def list_comments_of_review(call: ApiCall) -> list[JsonObject]:
     return [{key: value for key, value in each.items() if key not in _NOT_LISTED} for each in shown]
 
 
+@routes.on("PUT", "{repository}/pulls/{number:int}/reviews/{review_id:int}", WRITE)
+def edit_review(call: ApiCall) -> JsonObject:
+    made = with_id(int(call.path["review_id"]), call.pull.reviews)
+    must_own(call, made.author)
+    made.body = checked_text("PullRequestReview", call.read(CommentBody).body, required=True)
+    return review(call.world, made)
+
+
 # Review comments.
+
+
+@routes.on("DELETE", "{repository}/pulls/comments/{review_comment_id:int}", WRITE, status=204)
+def delete_review_comment(call: ApiCall) -> None:
+    gone = call.world.review_comment(call.repository, int(call.path["review_comment_id"]))
+    must_own(call, gone.author)
+    gone.thread.comments.remove(gone)
+    if not gone.thread.comments:
+        gone.thread.pull.threads.remove(gone.thread)
 
 
 def begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:

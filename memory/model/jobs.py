@@ -21,7 +21,8 @@ class JobState(StrEnum):
 class NewJob:
     """Work to be done once, not before `run_after`. Two with the same id are one job.
 
-    The numbers are GitHub's: of the repository, of the issue or pull request, of the account that caused the job.
+    The numbers are GitHub's: of the repository, of the issue or pull request, of the account that caused the job, of the
+    App's installation. Of the jobs of one `conversation` one runs at a time.
     """
 
     id: str
@@ -31,6 +32,8 @@ class NewJob:
     repository_id: int | None = None
     number: int | None = None
     actor_id: int | None = None
+    installation_id: int | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,8 @@ class Delivery:
 class LeasedJob:
     """A job leased to one worker. `token` is its fence: it is void once another worker has leased the job.
 
-    `attempts` counts its leases, this one included, however they ended.
+    `attempts` counts its leases, this one included, however they ended; `waits` those that ended because something was
+    away, since `waiting_since`.
     """
 
     id: str
@@ -57,6 +61,9 @@ class LeasedJob:
     attempts: int
     token: int
     worker: str
+    waits: int = 0
+    waiting_since: datetime | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ __all__ = ["Store", "await_store", "open_store"]
 
 LONGEST_PAUSE = 5.0
 
-HEAD = "0050"
+HEAD = "0060"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"
@@ -74,6 +74,8 @@ class Store:
         self.repositories = Documents(database, "repositories")
         """The repositories that jobs were about, by GitHub's number."""
         self.hook_log = HookLog(database)
+        self.readings = Documents(database, "readings")
+        """What reviews that have not ended read, by commits, rights and configuration; a pull request owns them."""
         self.plans = Documents(database, "plans")
         """What came of each plan of an environment, by repository and plan; a repository owns them."""
         self.reasons = Documents(database, "reasons")

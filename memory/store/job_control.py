@@ -63,9 +63,9 @@ class JobControl:
 
     def retry(self, ids: Sequence[str], *, now: datetime) -> list[str]:
         """Give failed and dead jobs back, with all their attempts before them, and put off ones forward; returns which."""
-        fresh = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "reason": "", "run_after": now}
+        fresh = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "reason": "", "run_after": now, "waits": 0}
         states = (JobState.FAILED, JobState.DEAD, JobState.READY)
-        return self._change(ids, states, **fresh, sent_at=None, ended_at=None, lease_until=None)
+        return self._change(ids, states, **fresh, sent_at=None, ended_at=None, lease_until=None, waiting_since=None)
 
     def cancel(self, ids: Sequence[str], *, now: datetime) -> list[str]:
         """End open jobs as failed; returns which. The worker of a leased one finds its lease gone, and records nothing."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from zlib import crc32
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
-from memory.store.database import Database, Row, changed, in_batches, insert_new, queue_for, row_of
+from memory.store.database import Database, Row, changed, dialect_insert, in_batches, insert_new, queue_for, row_of
 from memory.store.job_control import is_drained
-from memory.store.tables import deliveries, effects, jobs
+from memory.store.tables import deliveries, effects, holds, jobs
 
 MAX_ABANDONED = 5
 """A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
@@ -27,6 +28,7 @@ LONGEST_WAIT = timedelta(hours=25)
 FAIR_WINDOW = timedelta(minutes=10)
 """How long a job that has ended counts for its repository and its account when a turn is given."""
 
+_OTHERS = jobs.alias("others")
 _WHO = (jobs.c.repository_id, jobs.c.actor_id)
 
 
@@ -52,19 +54,33 @@ class Inbox:
         with self.database.writing() as connection:
             return _enqueue(connection, jobs, created_at=now or datetime.now(UTC))
 
-    def lease(self, job_id: str, *, worker: str, now: datetime, seconds: float) -> LeasedJob | None:
-        """Lease a job that is ready or whose lease has expired; None when it cannot be leased, or workers may take none."""
+    def lease(
+        self,
+        job_id: str,
+        *,
+        worker: str,
+        now: datetime,
+        seconds: float,
+        last_words: Callable[[str, bytes, str], Sequence[NewJob]] = lambda _id, _payload, _reason: (),
+    ) -> LeasedJob | None:
+        """Lease a job that is ready or whose lease has expired; None when it cannot be leased, or workers may take none.
+
+        One that killed too many workers is declared dead. `last_words` makes the jobs that follow from that, of its id, its
+        payload and the reason, in the same transaction.
+        """
         with self.database.writing() as connection:
             if is_drained(connection):
                 return None
-            row = connection.execute(
-                select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update()
-            ).one_or_none()
+            _queue_for_conversation(connection, job_id)
+            free = select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update(of=jobs)
+            row = connection.execute(free).one_or_none()
             if row is None:
                 return None
             abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
             if abandoned >= MAX_ABANDONED:
-                connection.execute(_burial(job_id, abandoned, now))
+                reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
+                connection.execute(_burial(job_id, abandoned, now, reason))
+                _enqueue(connection, last_words(job_id, row.payload, reason), created_at=now)
                 return None
             leased = LeasedJob(
                 id=row.id,
@@ -73,6 +89,9 @@ class Inbox:
                 attempts=row.attempts + 1,
                 token=row.token + 1,
                 worker=worker,
+                waits=row.waits,
+                waiting_since=row.waiting_since,
+                conversation=row.conversation,
             )
             until = now + timedelta(seconds=seconds)
             grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
@@ -108,6 +127,14 @@ class Inbox:
             chosen: str = connection.execute(query).scalar_one()
             return chosen
 
+    def stored_after(self, when: datetime, kind: str, repository_id: int, number: int) -> list[StoredJob]:
+        """The jobs of a kind about an issue or pull request that were stored after a time, oldest first."""
+        about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
+        query = select(jobs).where(*about, jobs.c.created_at > when)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
+        return [_stored(row) for row in rows]
+
     def latest(self, kind: str, repository_id: int, number: int, *, until: datetime) -> bytes | None:
         """The payload of the last job of a kind about an issue or pull request that was stored until then."""
         about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
@@ -122,27 +149,35 @@ class Inbox:
 
     def finish(self, leased: LeasedJob, *, now: datetime, follow_ups: Sequence[NewJob] = ()) -> bool:
         """End the job and add `follow_ups`, in one transaction."""
+        return self._end(leased, JobState.DONE, "", now, follow_ups)
+
+    def _end(
+        self, leased: LeasedJob, state: JobState, reason: str, now: datetime, follow_ups: Sequence[NewJob]
+    ) -> bool:
         with self.database.writing() as connection:
-            held = _change(connection, leased, state=JobState.DONE, ended_at=now, lease_until=None)
+            held = _change(connection, leased, state=state, ended_at=now, lease_until=None, reason=reason)
             if held:
                 _enqueue(connection, follow_ups, created_at=now)
             return held
 
     def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:
         """Give the job back, to be leased at `until` or later, and after LONGEST_WAIT at the latest."""
-        return self._change(
-            leased,
-            state=JobState.READY,
-            run_after=min(max(now, until), now + LONGEST_WAIT),
-            abandoned=0,
-            lease_until=None,
-            sent_at=None,
-            reason=reason,
-        )
+        return self._change(leased, **_given_back(now, until, reason), waiting_since=None)
 
-    def fail(self, leased: LeasedJob, *, now: datetime, reason: str) -> bool:
-        """End the job as one that cannot be done; it is kept with the reason."""
-        return self._change(leased, state=JobState.FAILED, ended_at=now, lease_until=None, reason=reason)
+    def wait(
+        self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str, installation_id: int | None = None
+    ) -> bool:
+        """The same for something that is away, which is no attempt. With an installation, all of its jobs wait until then."""
+        since, waits = leased.waiting_since or now, leased.waits + 1
+        with self.database.writing() as connection:
+            if installation_id is not None:
+                _hold(connection, installation_id, until)
+            given_back = _given_back(now, until, reason)
+            return _change(connection, leased, **given_back, waits=waits, waiting_since=since)
+
+    def fail(self, leased: LeasedJob, *, now: datetime, reason: str, follow_ups: Sequence[NewJob] = ()) -> bool:
+        """End the job as one that cannot be done, with the reason, and add `follow_ups`, in one transaction."""
+        return self._end(leased, JobState.FAILED, reason, now, follow_ups)
 
     def due(self, *, now: datetime, limit: int, resend_after: float = 30.0) -> list[str]:
         """Ids of jobs that can be leased and were not sent within `resend_after` seconds, longest waiting first."""
@@ -194,11 +229,7 @@ class Inbox:
         """The job in its present state."""
         with self.database.reading() as connection:
             row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
-        if row is None:
-            return None
-        return StoredJob(
-            **{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])}
-        )
+        return None if row is None else _stored(row)
 
     def effect(self, key: str) -> Effect | None:
         """The effect with this key."""
@@ -227,15 +258,31 @@ class Inbox:
                 insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
             )
 
-    def begin_effect(self, key: str, job_id: str, now: datetime) -> Effect | None:
-        """Announce an effect before it is made; None where it is new, else what is known of it."""
+    def begin_effect(
+        self, key: str, job_id: str, now: datetime, *, in_flight: timedelta = timedelta()
+    ) -> Effect | None:
+        """Announce an effect before it is made; None where it is new, else what was known of it.
+
+        One that is not done passes to this job, unless another job announced it less than `in_flight` ago.
+        """
         with self.database.writing() as connection:
             new = insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
-            return None if new else _effect(connection, key)
+            if new:
+                return None
+            row = connection.execute(select(effects).where(effects.c.key == key).with_for_update()).one()
+            known = Effect(**row._mapping)
+            if known.done_at is None and (known.job_id == job_id or known.begun_at <= now - in_flight):
+                passed = update(effects).where(effects.c.key == key)
+                connection.execute(passed.values(job_id=job_id, begun_at=now))
+            return known
 
-    def complete_effect(self, key: str, reference: str, now: datetime) -> None:
-        """Record the `reference` of an effect that was made; the first one stays. Raises StoreError if not begun."""
+    def complete_effect(self, key: str, reference: str, now: datetime, *, follow_ups: Sequence[NewJob] = ()) -> None:
+        """Record the `reference` of an effect that was made, and add `follow_ups`; the first reference stays.
+
+        Raises StoreError if it was not begun.
+        """
         with self.database.writing() as connection:
+            _enqueue(connection, follow_ups, created_at=now)
             if _effect(connection, key) is None:
                 raise StoreError(f"effect {key} was never begun; call begin_effect before making it")
             not_done = update(effects).where(effects.c.key == key, effects.c.done_at.is_(None))
@@ -247,9 +294,24 @@ class Inbox:
 
 
 def _change(connection: Connection, leased: LeasedJob, **values: object) -> bool:
-    """The fence: only the latest lease of a job can change it."""
+    """The fence: only the latest lease of a job can change it. Where it is given back, the next of its conversation is free."""
     held = and_(jobs.c.id == leased.id, jobs.c.token == leased.token, jobs.c.state == JobState.LEASED)
-    return changed(connection, update(jobs).where(held).values(values)) == 1
+    done = changed(connection, update(jobs).where(held).values(values)) == 1
+    if done and "state" in values and leased.conversation is not None:
+        waiting = (jobs.c.conversation == leased.conversation, jobs.c.state == JobState.READY)
+        connection.execute(update(jobs).where(*waiting).values(sent_at=None))
+    return done
+
+
+def _queue_for_conversation(connection: Connection, job_id: str) -> None:
+    """Two workers must not lease two jobs of one conversation at the same time: neither would see the other's lease."""
+    conversation = connection.execute(select(jobs.c.conversation).where(jobs.c.id == job_id)).scalar_one_or_none()
+    if conversation is not None:
+        queue_for(connection, crc32(conversation.encode()) + _LOCK_ID)
+
+
+def _stored(row: RowMapping) -> StoredJob:
+    return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
 
 
 def _record(connection: Connection, delivery: Delivery) -> bool:
@@ -272,13 +334,30 @@ def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
     return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new)
 
 
+def _given_back(now: datetime, until: datetime, reason: str) -> Row:
+    free: Row = {"state": JobState.READY, "abandoned": 0, "lease_until": None, "sent_at": None}
+    return {**free, "run_after": min(max(now, until), now + LONGEST_WAIT), "reason": reason}
+
+
+def _hold(connection: Connection, installation_id: int, until: datetime) -> None:
+    """The latest end counts."""
+    insert = dialect_insert(connection, holds).values(installation_id=installation_id, until=until)
+    connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=["installation_id"], set_={"until": until}, where=holds.c.until < until
+        )
+    )
+
+
 def _free(now: datetime) -> ColumnElement[bool]:
     ready = and_(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
-    return or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now))
+    held = exists().where(holds.c.installation_id == jobs.c.installation_id, holds.c.until > now)
+    beside = (_OTHERS.c.conversation == jobs.c.conversation, _OTHERS.c.id != jobs.c.id)
+    runs = exists().where(*beside, _OTHERS.c.state == JobState.LEASED, _OTHERS.c.lease_until > now)
+    return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held, ~runs)
 
 
-def _burial(job_id: str, abandoned: int, now: datetime) -> Update:
-    reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
+def _burial(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:
     return (
         update(jobs)
         .where(jobs.c.id == job_id)

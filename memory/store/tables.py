@@ -64,15 +64,26 @@ jobs = Table(
     *_required(UtcDateTime, "created_at", "run_after"),
     Column("sent_at", UtcDateTime),
     *_required(Integer, "attempts", "abandoned", "token"),
+    Column("waits", Integer, nullable=False, server_default="0"),
+    Column("waiting_since", UtcDateTime),
     *_required(String, "worker"),
     Column("lease_until", UtcDateTime),
     Column("ended_at", UtcDateTime),
     Column("reason", FreeText, nullable=False),
-    *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id")),
+    *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id", "installation_id")),
+    Column("conversation", String, index=True),
     Index(None, "state", "run_after"),
     Index(None, "ended_at"),
     Index(None, "repository_id", "number"),
 )
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("installation_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", UtcDateTime, nullable=False),
+)
+"""Installations that GitHub asked to wait: until then none of their jobs is leased."""
 
 effects = Table(
     "effects",

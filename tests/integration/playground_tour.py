@@ -137,6 +137,8 @@ def _issues(scene: Scene, number: int) -> None:
     comment = bot.ok("POST", f"{issue}/comments", {"body": "On"})["id"]
     bot.ok("PATCH", f"{HOME}/issues/comments/{comment}", {"body": "On it"})
     bot.ok("GET", f"{issue}/comments")
+    second = bot.ok("POST", f"{issue}/comments", {"body": "Twice"})["id"]
+    bot.ok("DELETE", f"{HOME}/issues/comments/{second}")
     ada.ok("PATCH", issue, {"state": "closed", "state_reason": "not_planned"})
     ada.ok("PATCH", issue, {"state": "open"})
 
@@ -191,7 +193,10 @@ def _reviews(scene: Scene, number: int) -> None:
     first = bot.ok("GET", f"{pull}/comments")[0]["id"]
     bot.ok("GET", f"{HOME}/pulls/comments")
     bot.ok("GET", f"{HOME}/pulls/comments/{first}")
+    reply = ada.ok("POST", f"{pull}/comments/{first}/replies", {"body": "Indeed"})["id"]
+    ada.ok("DELETE", f"{HOME}/pulls/comments/{reply}")
     ada.ok("POST", f"{pull}/comments/{first}/replies", {"body": "Indeed"})
+    bot.ok("PUT", f"{pull}/reviews/{review}", {"body": "Two things, and no more"})
     sha = bot.ok("GET", pull)["head"]["sha"]
     one = {"commit_id": sha, "path": "use.py", "line": 1, "side": "RIGHT", "body": "Unused?"}
     ada.ok("POST", f"{pull}/comments", one)

@@ -21,6 +21,7 @@ import redis
 from memory.model import Actor
 from memory.model.jobs import JobState
 from memory.store import Store
+from tests.conftest import RedisServer
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.jobs import Fix, Job, RepositoryRef, ReviewPull
@@ -198,6 +199,66 @@ def test_sent_twice(house: House) -> None:
     with house.worker():
         wait_for(lambda: house.ended() and depth(house.celery) == 0)
     assert Counter(house.lines("effects")) == Counter(jobs)
+
+
+LONGER_THAN_RETRIES = 6.0
+"""The client of Redis tries again for some seconds by itself."""
+
+
+@pytest.mark.redis
+def test_redis_killed_while_all_work(redis_server: RedisServer, tmp_path: Path) -> None:
+    """A worker whose jobs all end while Redis is away takes messages again when Redis is back."""
+    house = House(tmp_path, redis_server.url)
+    busy = house.add(fix(1, "wait"), fix(2, "wait"))
+    with house.store, house.worker():
+        wait_for(lambda: len(house.lines("started")) == 2)
+        redis_server.kill()
+        (house.home / "go").touch()
+        wait_for(lambda: house.store.inbox.counts()[JobState.LEASED] == 0)
+        time.sleep(LONGER_THAN_RETRIES)
+        redis_server.start()
+        send(house.celery, [busy[0]])
+        wait_for(lambda: depth(house.celery) == 0)
+    assert Counter(house.lines("effects")) == Counter(busy)
+
+
+@pytest.mark.redis
+def test_redis_stays_away(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Without a broker the workers find the jobs in the database themselves."""
+    house = House(tmp_path, redis_server.url)
+    with house.store, house.worker() as worker:
+        house.add(fix(0))
+        wait_for(house.ended)
+        redis_server.kill()
+        house.store.inbox.enqueue(rows("test", [fix(number) for number in range(1, 5)]))
+        wait_for(house.ended)
+        assert worker.poll() is None
+    assert house.store.inbox.counts()[JobState.DONE] == 10
+
+
+def test_a_job_without_a_message_ends_before_its_worker(house: House) -> None:
+    """A worker that is asked to end lets a job that it found itself finish, as any other."""
+    house.store.inbox.enqueue(rows("test", [fix(1, "wait")]))
+    with house.worker() as worker:
+        wait_for(lambda: len(house.lines("started")) == 1)
+        worker.terminate()
+        time.sleep(3.0)
+        (house.home / "go").touch()
+        assert worker.wait(PATIENCE) == 0
+    assert len(house.lines("effects")) == 1
+    assert house.store.inbox.counts()[JobState.DONE] == 1
+
+
+def test_worker_that_takes_no_messages(house: House) -> None:
+    """A worker that hands out no messages although some wait is ended, and its jobs are done before that."""
+    with house.worker() as worker:
+        house.add(fix(0))
+        wait_for(house.ended)
+        worker.send_signal(signal.SIGSTOP)
+        house.add(fix(1), fix(2))
+        wait_for(house.ended)
+        assert worker.wait(PATIENCE) == -signal.SIGKILL
+    assert depth(house.celery) > 0
 
 
 def test_no_broker(tmp_path: Path) -> None:

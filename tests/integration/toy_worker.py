@@ -7,16 +7,18 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from memory.model.jobs import LeasedJob
 from memory.store import Store, open_store
-from workers.errors import ApprenticeError
-from workers.jobs import AnswerCommand, Fix, Job, ReviewPull
+from workers.jobs import AnswerCommand, Fix, Job, ReportFailure, RepositoryRef, ReviewPull
 from workers.queue.celery_app import run_worker
 from workers.queue.idempotency import Effects
+from workers.queue.idle import IdleTimes
 from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
 
@@ -26,15 +28,19 @@ class ToyContext:
     settings: WorkerSettings
     store: Store
     flows: Mapping[type, Flow]
-    job_id: str = ""
+    leased: LeasedJob | None = None
     rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(0))
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def for_job(self, job_id: str) -> ToyContext:
-        return dataclasses.replace(self, job_id=job_id)
+    def for_job(self, leased: LeasedJob, stop: threading.Event) -> ToyContext:
+        return dataclasses.replace(self, leased=leased)
 
-    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        append(self.settings.home / "told", f"{error}\n")
+    @property
+    def job_id(self) -> str:
+        return self.leased.id if self.leased else ""
+
+    def drop_token(self, repository: RepositoryRef) -> None:
+        """There is none."""
 
 
 def append(path: Path, line: str) -> int:
@@ -45,7 +51,9 @@ def append(path: Path, line: str) -> int:
 
 def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
     """Note the start, obey the guidance, make one effect, and ask for one answer."""
-    home, effects = context.settings.home, Effects(context.store, context.job_id, context.clock)
+    home, seconds, leased = context.settings.home, context.settings.lease_seconds, context.leased
+    assert leased is not None, "a job runs under its lease"
+    effects = Effects(store=context.store, leased=leased, lease_seconds=seconds, clock=context.clock)
     append(home / "started", f"{context.job_id} {os.getpid()}\n")
     if job.guidance == "poison":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -69,6 +77,12 @@ def find_effect(context: ToyContext) -> int | None:
     return len(context.job_id) + 1 if context.job_id in lines else None
 
 
+def tell(job: ReportFailure, context: ToyContext) -> Sequence[Job]:
+    """Note what a user would be told."""
+    append(context.settings.home / "told", f"{job.reason}\n")
+    return ()
+
+
 def note(job: Job, context: ToyContext) -> Sequence[Job]:
     """Note that the job ran."""
     append(context.settings.home / "done", f"{context.job_id}\n")
@@ -77,8 +91,9 @@ def note(job: Job, context: ToyContext) -> Sequence[Job]:
 
 def main(home: Path, broker_url: str) -> int:
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=2, lease_seconds=1.5)
-    flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note}
-    return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows))
+    flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note, ReportFailure: tell}
+    times = IdleTimes(look=0.5, watch=2.0, grace=1.0)
+    return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)
 
 
 if __name__ == "__main__":

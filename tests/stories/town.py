@@ -35,7 +35,6 @@ from tests.stories.pantry import FILES
 from workers.context import JobContext, open_job_context
 from workers.errors import Retryable
 from workers.flows import FLOWS
-from workers.flows.replies import publish_failure
 from workers.jobs import PollReactions, RepositoryRef
 from workers.queue.runner import Send, rows, run_leased
 from workers.settings import WebSettings, WorkerSettings
@@ -252,7 +251,6 @@ def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> It
             clock=clock,
             progress=told.append,
             flows=FLOWS,
-            notify=publish_failure,
             seconds_between_writes=0.0,
         )
         with context.store:

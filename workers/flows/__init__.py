@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workers import jobs
-from workers.flows import ask, feedback, locate, maintenance, ready, repair, review
+from workers.flows import ask, feedback, locate, maintenance, ready, repair, replies, review
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -22,5 +22,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.LearnHistory: maintenance.learn_history,
     jobs.RedeliverWebhooks: maintenance.redeliver,
     jobs.CheckPolicy: maintenance.check_policy,
+    jobs.ReportFailure: replies.report_failure,
+    jobs.RemoveDuplicate: replies.remove_duplicate,
 }
 """The flow of every type of job."""

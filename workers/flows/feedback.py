@@ -30,6 +30,7 @@ from workers.diffs import apply_unified, parse_diff, patched, split_lines
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
 from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_replaced
+from workers.flows.readings import reading_owner
 from workers.flows.replies import post_comment, reply_to_outsider
 from workers.flows.rounds import REPAIR_OF_REVIEW, key_of_push
 from workers.git import Mirror
@@ -159,6 +160,8 @@ DISLIKED = frozenset({"-1", "confused"})
 def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     """Find the suggestions that the new commits apply; at the close, read the reactions once more and stop watching."""
     repository = job.repository.key
+    if job.closed:
+        context.store.readings.remove_of(reading_owner(repository, job.number))
     if job.merged:
         _record_left_unchanged(job, context)
         record_reverts(job, context)

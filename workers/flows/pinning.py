@@ -1,13 +1,19 @@
-"""A command is about what was there when it was given: what was pushed later needs a new command, and the answer says so."""
+"""Which job does what was asked for: one that is about what was there when it was given, and the last that asks for the same."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from memory.model.jobs import JobState
 from workers.context import JobContext
+from workers.flows.replies import may_command
 from workers.jobs import Fix, Job, ReviewPull, TrackPull, decode
 from workers.messages import review
 from workers.ports import PullRequest
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
 
 
 def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> str:
@@ -31,6 +37,35 @@ def noted(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> Sequ
     if _head_when_asked(pull.number, job, context):
         return ()
     return (TrackPull(repository=job.repository, actor=pull.author, number=pull.number, head_sha=pull.head_sha),)
+
+
+def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bool:
+    """Whether a later job does the same, for a user who may command it, or for the same commit."""
+    kind, number = ("fix", job.issue) if isinstance(job, Fix) else ("review", job.number)
+    inbox = context.store.inbox
+    own = inbox.job(context.job_id)
+    assert own is not None, "a job runs from its row"
+    later = inbox.stored_after(own.created_at, kind, job.repository.id, number)
+    jobs = (decode(each.payload) for each in later if each.state not in _GIVEN_UP)
+    return any(_is_same(job, each) and _counts(each, github) for each in jobs if isinstance(each, Fix | ReviewPull))
+
+
+_GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
+
+
+def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
+    """A command also does what an event without one wants, and not the other way round."""
+    match job, later:
+        case ReviewPull(), ReviewPull():
+            return later.commanded or (not job.commanded and job.head_sha == later.head_sha)
+        case Fix(), Fix():
+            plain = not job.commanded and not later.guidance
+            return plain or (job.comment, job.body, job.sha) == (later.comment, later.body, later.sha)
+    return False
+
+
+def _counts(later: Fix | ReviewPull, github: GitHub) -> bool:
+    return not later.commanded or may_command(github, later.actor)
 
 
 def _head_when_asked(number: int, job: Fix | ReviewPull, context: JobContext) -> str:

@@ -11,7 +11,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
 from workers.context import JobContext
 from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
-from workers.jobs import ReviewPull
+from workers.jobs import RemoveDuplicate, ReviewPull
 from workers.messages import configuration
 from workers.messages import review as reviews
 from workers.messages.markdown import counted, marked, marker, words
@@ -84,7 +84,10 @@ def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Job
     return context.effects.once(
         key,
         make=lambda: this.github.create_review(this.pull.number, sha=this.task.sha, body=body, comments=inline),
-        find=lambda: this.github.find_review(this.pull.number, marker(key)),
+        find=lambda: next(iter(this.github.reviews(this.pull.number, marker(key))), None),
+        look_again=lambda kept: RemoveDuplicate(
+            repository=this.job.repository, number=this.pull.number, key=key, kept=kept, review=True
+        ),
     )
 
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
 from workers.context import JobContext
-from workers.errors import ApprenticeError
-from workers.jobs import AnswerCommand, AnswerQuestion, Feedback, Fix, Job, LocateIssue, ReviewPull, ShareLearnings
+from workers.jobs import (
+    AnswerCommand,
+    AnswerQuestion,
+    CommandedJob,
+    Feedback,
+    Fix,
+    Job,
+    LocateIssue,
+    RemoveDuplicate,
+    ReportFailure,
+    ReviewPull,
+    ShareLearnings,
+)
 from workers.messages import conversation, review
 from workers.messages.markdown import marker
 
@@ -24,14 +36,31 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 
     It goes into the review thread of the comment `thread`, or into the conversation.
     """
+    where = github.repository
+
+    def duplicate(kept: int) -> Job:
+        return RemoveDuplicate(repository=where, number=number, key=key, kept=kept, thread=thread)
+
     return context.effects.once(
         key,
         make=lambda: github.comment(number, f"{text}\n{marker(key)}", thread=thread),
-        find=lambda: github.find_comment(number, marker(key), thread=thread),
+        find=lambda: next(iter(github.comments(number, marker(key), thread=thread)), None),
+        look_again=duplicate,
     )
 
 
-CommandedJob = Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion | LocateIssue
+def remove_duplicate(job: RemoveDuplicate, context: JobContext) -> Sequence[Job]:
+    """A review cannot be deleted: its comments are, and its text says so."""
+    github, mark = context.connect(job.repository), marker(job.key)
+    if job.review:
+        for each in github.reviews(job.number, mark):
+            if each != job.kept:
+                github.retract_review(job.number, each, review.DUPLICATE)
+    else:
+        for each in github.comments(job.number, mark, thread=job.thread):
+            if each != job.kept:
+                github.delete_comment(each, thread=job.thread)
+    return ()
 
 
 REPLIES_TO_OUTSIDERS = 30
@@ -68,37 +97,38 @@ def may_command(github: GitHub, actor: Actor) -> bool:
     return not actor.is_bot and github.permission(actor) in COMMANDERS
 
 
-def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> None:
+def report_failure(report: ReportFailure, context: JobContext) -> Sequence[Job]:
     """Answer where the user asked. A review that failed gets a neutral check run, so that it never looks green."""
+    job = report.failed
     match job:
         case Fix() if job.commanded:
-            _comment(job.issue, "repair this", error, job.actor, context, context.connect(job.repository))
+            _comment(job.issue, "repair this", report, context)
         case AnswerCommand() | AnswerQuestion():
-            _comment(job.number, "answer", error, job.actor, context, context.connect(job.repository))
+            _comment(job.number, "answer", report, context)
         case LocateIssue() if job.commanded:
-            _comment(job.number, "look for it", error, job.actor, context, context.connect(job.repository))
+            _comment(job.number, "look for it", report, context)
         case ShareLearnings():
-            _comment(job.number, "share what was learned", error, job.actor, context, context.connect(job.repository))
+            _comment(job.number, "share what was learned", report, context)
         case ReviewPull():
             github = context.connect(job.repository)
             if job.commanded and not may_command(github, job.actor):
-                return
+                return ()
             if job.commanded:
-                _comment(job.number, "review this", error, job.actor, context, github)
-            _check(job, error, context, github)
+                _comment(job.number, "review this", report, context)
+            _check(job, report.reason, context, github)
         case _:
-            context.progress(f"{type(job).__name__} failed: {error}")
+            context.progress(f"{type(job).__name__} failed: {report.reason}")
+    return ()
 
 
-def _comment(
-    number: int, doing: str, error: ApprenticeError, actor: Actor, context: JobContext, github: GitHub
-) -> None:
-    key = f"{context.job_id}:failed"
-    if may_command(github, actor):
-        post_comment(number, conversation.could_not(doing, str(error)), key, context, github)
+def _comment(number: int, doing: str, report: ReportFailure, context: JobContext) -> None:
+    github = context.connect(report.repository)
+    if may_command(github, report.failed.actor):
+        key = f"{context.job_id}:failed"
+        post_comment(number, conversation.could_not(doing, report.reason), key, context, github)
 
 
-def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
+def _check(job: ReviewPull, reason: str, context: JobContext, github: GitHub) -> None:
     sha = job.head_sha or github.pull(job.number).head_sha
     key = f"{context.job_id}:failed-check"
     context.effects.once(
@@ -108,7 +138,7 @@ def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github:
             external_id=key,
             conclusion="neutral",
             title=review.CHECK_FAILED,
-            summary=conversation.could_not("review this", str(error)),
+            summary=conversation.could_not("review this", reason),
             annotations=(),
         ),
         find=lambda: github.find_check(sha=sha, external_id=key),

@@ -13,11 +13,12 @@ from msgspec import structs
 from memory.model import Action, Finding, TaskKind
 from memory.policy.review_policy import PostingDecision
 from workers.context import JobContext
-from workers.errors import CannotRun, Gone
+from workers.errors import CannotRun, Gone, JobStopped, Retryable
 from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
-from workers.flows.pinning import noted, outdated
+from workers.flows.pinning import noted, outdated, taken_over
 from workers.flows.posting import post, post_skipped
+from workers.flows.readings import forget_reading, read_once
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, missed, recognised
@@ -44,6 +45,8 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     if _overtaken(job, pull, github, context):
         return noted(job, pull, context)
+    if taken_over(job, context, github):
+        return ()
     mirror = context.mirror(job.repository, github)
     opened_on, pull = pull.base_sha, _based(mirror, pull)
     configuration = configuration_at(mirror, pull.base_sha, job.repository, context)
@@ -57,9 +60,13 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         configuration=configuration,
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
-    read = _read(this, context)
+    read = _read_unless_gone(this, context)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
         return ()
+    if taken_over(job, context, github):
+        return ()
+    if read is None:
+        raise Retryable("this pull request changed while it was read")
     this, reviewed = recognised(this, read, context)
     record_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
@@ -77,6 +84,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     plan = _plan(this, reviewed, decided, context)
     post(this, reviewed, decided, plan, context)
     context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
+    forget_reading(this, context)
     return ()
 
 
@@ -142,6 +150,14 @@ def _based(mirror: Mirror, pull: PullRequest) -> PullRequest:
         pull = replace(pull, base_sha=mirror.tip(pull.base_ref))
         mirror.fetch(pull.base_sha)
     return pull
+
+
+def _read_unless_gone(this: Round, context: JobContext) -> Reviewed | None:
+    """None where the pull request was closed or pushed to in the meantime: the rest need not be read."""
+    try:
+        return read_once(this, partial(_read, this, context), context)
+    except JobStopped:
+        return None
 
 
 def _read(this: Round, context: JobContext) -> Reviewed:

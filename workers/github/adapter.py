@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
-from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import httpx
 from github import GithubException, UnknownObjectException
 from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
@@ -18,8 +17,9 @@ from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from memory.model import Actor, Permission, PostKind
-from workers.errors import CannotRun, Retryable
-from workers.github.auth import OwnAccount, client, translated
+from workers.errors import Retryable
+from workers.github.auth import OwnAccount, client, translated, translation
+from workers.github.pictures import pictures
 from workers.jobs import RepositoryRef
 from workers.ports import (
     SECONDS_BETWEEN_WRITES,
@@ -79,6 +79,11 @@ class GitHub:
         self._repository: Repository = self._client.get_repo(repository.full_name)
         self._path = f"/repos/{repository.full_name}"
 
+    @property
+    def repository(self) -> RepositoryRef:
+        """The repository under the name that it has now."""
+        return self._ref
+
     def token(self) -> str:
         """The installation token, for git over HTTPS."""
         return self._token()
@@ -137,16 +142,23 @@ class GitHub:
                 return self._repository.get_pull(number).create_review_comment_reply(thread, body).id
             return self._repository.get_issue(number).create_comment(body).id
 
-    def find_comment(self, number: int, marker: str, *, thread: int = 0) -> int | None:
+    def comments(self, number: int, marker: str, *, thread: int = 0) -> list[int]:
+        """Our comments with a marker, oldest first: in the conversation, or in review threads where `thread` is one."""
         with translated(f"reading the comments of #{number}"):
             if thread:
                 return self._ours(self._repository.get_pull(number).get_review_comments(), marker)
             return self._ours(self._repository.get_issue(number).get_comments(), marker)
 
-    def _ours(self, posts: Iterable[IssueComment | PullRequestComment | PullRequestReview], marker: str) -> int | None:
-        """The first of our posts with a marker; everybody can copy a marker."""
+    def delete_comment(self, comment_id: int, *, thread: int = 0) -> None:
+        """Delete a comment of ours; one that is gone is no error."""
+        where = "pulls" if thread else "issues"
+        with translated("deleting a comment of ours"), suppress(UnknownObjectException):
+            self._answer("DELETE", f"{self._path}/{where}/comments/{comment_id}")
+
+    def _ours(self, posts: Iterable[IssueComment | PullRequestComment | PullRequestReview], marker: str) -> list[int]:
+        """Our posts with a marker; everybody can copy a marker."""
         own = self.own_account().id
-        return next((each.id for each in posts if each.user and each.user.id == own and marker in each.body), None)
+        return [each.id for each in posts if each.user and each.user.id == own and marker in each.body]
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
         """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""
@@ -185,9 +197,17 @@ class GitHub:
             review = {"commit_id": sha, "body": body, "event": "COMMENT", "comments": [_inline(c) for c in comments]}
             return int(self._answer("POST", f"{self._path}/pulls/{number}/reviews", input=review)["id"])
 
-    def find_review(self, number: int, marker: str) -> int | None:
+    def reviews(self, number: int, marker: str) -> list[int]:
+        """Our reviews with a marker, oldest first."""
         with translated(f"reading the reviews of #{number}"):
             return self._ours(self._repository.get_pull(number).get_reviews(), marker)
+
+    def retract_review(self, number: int, review_id: int, text: str) -> None:
+        """Delete the comments of a review of ours, and give it another text: GitHub deletes no submitted review."""
+        for comment in self.review_comments(number, review_id):
+            self.delete_comment(comment, thread=comment)
+        with translated("retracting a review of ours"):
+            self._answer("PUT", f"{self._path}/pulls/{number}/reviews/{review_id}", input={"body": text})
 
     def review_comments(self, number: int, review_id: int) -> dict[int, str]:
         """The texts of a review's comments, by their ids."""
@@ -268,11 +288,12 @@ class GitHub:
         self._query(REOPEN, {"id": thread_id})
 
     def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
-        with translated("asking for review threads"):
-            _, answer = self._client.requester.graphql_query(query, variables)
-        if answer.get("errors"):  # GraphQL reports its errors with status 200
-            raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
-        data: dict[str, Any] = answer["data"]
+        doing = "asking for review threads"
+        with translated(doing):
+            headers, answer = self._client.requester.graphql_query(query, variables)
+        data: dict[str, Any] | None = answer.get("data")
+        if data is None:
+            raise translation(200, answer, headers, doing)
         return data
 
 
@@ -319,81 +340,3 @@ def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, Any]]
     items = [asdict(each) for each in annotations]
     starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
     return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
-
-
-MOST, LARGEST = 3, 5_000_000
-SECONDS = 20.0
-
-_HOSTS = frozenset({"private-user-images.githubusercontent.com", "user-images.githubusercontent.com"})
-_UPLOADED = "/user-attachments/assets/"
-_SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
-
-
-def pictures(html: str, api_root: str) -> tuple[Image, ...]:
-    """The first pictures of a rendered text that are uploaded to GitHub; skips those that cannot be fetched."""
-    found = (_fetched(url) for url in sources(html) if is_ours(url, api_root))
-    return tuple(image for image, _ in zip((each for each in found if each is not None), range(MOST), strict=False))
-
-
-def sources(html: str) -> list[str]:
-    """The addresses of a text's pictures, each once, in order."""
-    reader = _Reader()
-    reader.feed(html)
-    return list(dict.fromkeys(reader.found))
-
-
-def is_ours(url: str, api_root: str) -> bool:
-    """Whether an address is an upload on GitHub. No text can make us call another server, or our own network."""
-    try:
-        asked, api = urlsplit(url), urlsplit(api_root)
-        port = asked.port
-    except ValueError:  # no address at all
-        return False
-    if asked.scheme == "https" and asked.hostname in _HOSTS and port is None:
-        return True
-    same = (asked.scheme, asked.netloc) == (api.scheme, api.netloc)
-    public = asked.scheme == "https" and asked.netloc == "github.com"
-    return (same or public) and asked.path.startswith(_UPLOADED) and ".." not in asked.path
-
-
-def kind_of(content: bytes) -> str:
-    """The media type by the first bytes; empty for other formats than those that models accept."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for signature, kind in _SIGNATURES.items() if content.startswith(signature)), "")
-
-
-def _fetched(url: str) -> Image | None:
-    try:
-        with httpx.stream("GET", url, timeout=SECONDS, follow_redirects=False) as answer:
-            content = b"".join(_bounded(answer)) if answer.status_code == httpx.codes.OK else b""
-    except (httpx.HTTPError, httpx.InvalidURL):  # a picture is optional
-        return None
-    kind = kind_of(content)
-    return Image(media_type=kind, content=content) if kind and len(content) <= LARGEST else None
-
-
-def _bounded(answer: httpx.Response) -> Iterator[bytes]:
-    """The chunks of a response, up to a little more than LARGEST."""
-    size = 0
-    for chunk in answer.iter_bytes():
-        yield chunk
-        size += len(chunk)
-        if size > LARGEST:
-            return
-
-
-class _Reader(HTMLParser):
-    """Collects the addresses of pictures."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value for name, value in attrs if tag == "img" and name == "src" and value]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -13,11 +15,12 @@ import requests.exceptions
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
+from github import Auth, BadAttributeException, Github, GithubException, GithubIntegration
 from msgspec import structs
+from urllib3.util import Retry
 
 from memory.model import Actor
-from workers.errors import CannotRun, Retryable
+from workers.errors import CannotRun, Limited, TokenRefused, Unavailable
 from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
 from workers.redaction import own_secrets
@@ -30,9 +33,19 @@ KEY_BITS = 2048
 READS_ONLY = frozenset({"GET", "HEAD"})
 
 
-def retry_of_reads() -> GithubRetry:
-    """PyGithub repeats POST on a 5xx by default, which doubles comments; only reads may be repeated."""
-    return GithubRetry(total=4, backoff_factor=0.5, allowed_methods=READS_ONLY, max_rate_limit_wait=60)
+def retry_of_reads() -> Retry:
+    """Repeats reads for some seconds. PyGithub's own repeats POST on a 5xx, which doubles comments, and sleeps through limits.
+
+    After the last attempt its answer counts, which says how long to wait.
+    """
+    return Retry(
+        total=4,
+        backoff_factor=0.5,
+        allowed_methods=READS_ONLY,
+        status_forcelist=range(500, 600),
+        respect_retry_after_header=False,
+        raise_on_status=False,
+    )
 
 
 def client(base_url: str, token: str, seconds_between_writes: float = SECONDS_BETWEEN_WRITES) -> Github:
@@ -97,23 +110,60 @@ def _key_problem(path: Path) -> str:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Translate GitHub's errors into ours: temporary ones are Retryable, the others are final."""
+    """Translate every failure of GitHub's into ours: what may pass is Unavailable, the rest is final."""
     try:
         yield
-    except BadCredentialsException as error:
-        raise Retryable(f"GitHub refused our token while {doing}; check the App's id and private key") from error
     except GithubException as error:
-        raise _translation(error, doing) from error
-    except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
-        raise Retryable(f"GitHub could not be reached while {doing}: {type(error).__name__}") from error
+        raise translation(error.status, error.data, error.headers or {}, doing) from error
+    except requests.exceptions.RequestException as error:
+        raise Unavailable(f"GitHub could not be reached while {doing}: {type(error).__name__}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, BadAttributeException) as error:
+        raise Unavailable(f"GitHub's answer could not be read while {doing}: {type(error).__name__}") from error
 
 
-def _translation(error: GithubException, doing: str) -> Retryable | CannotRun:
-    limited = error.status in (403, 429) and "rate limit" in str(error.data).lower()
-    if limited or error.status >= 500:
-        return Retryable(f"GitHub answered {error.status} while {doing}")
-    message = error.data.get("message", "") if isinstance(error.data, dict) else ""
-    return CannotRun(f"GitHub answered {error.status} {message!r} while {doing}; check the App's permissions")
+def translation(status: int, answer: object, headers: Mapping[str, str], doing: str) -> Unavailable | CannotRun:
+    """What an answer that is no success means. GraphQL tells of limits and failures in answers with status 200."""
+    body = answer if isinstance(answer, dict) else {}
+    errors = [each for each in body.get("errors", ()) if isinstance(each, dict)]
+    message = str(body.get("message") or next((each.get("message") for each in errors), ""))
+    if status == 401:
+        return TokenRefused(f"GitHub refused our token while {doing}; check the App's id and private key")
+    if _is_limit(status, message, errors, headers):
+        return Limited(f"GitHub limits us while {doing}: {message}", seconds=_asked_to_wait(headers))
+    of_graphql = errors if "message" not in body else []
+    failed = of_graphql and not any(each.get("type") for each in of_graphql)  # what it refuses it gives a type
+    if status >= 500 or failed:
+        return Unavailable(f"GitHub answered {status} while {doing}", seconds=_retry_after(headers))
+    return CannotRun(f"GitHub answered {status} {message!r} while {doing}; check the App's permissions")
+
+
+LONGEST_RESET = 3600.0
+"""GitHub's limits begin anew within an hour."""
+
+UNSAID = 60.0
+"""So many seconds GitHub asks to wait where its answer does not say."""
+
+
+def _is_limit(status: int, message: str, errors: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> bool:
+    named = any(each.get("type") == "RATE_LIMITED" for each in errors)
+    refused = status in (403, 429) and ("retry-after" in headers or headers.get("x-ratelimit-remaining") == "0")
+    return status == 429 or named or refused or "rate limit" in message.lower()
+
+
+def _asked_to_wait(headers: Mapping[str, str]) -> float:
+    """Seconds until the limit is over; the clock of the answer counts, where there is one."""
+    if seconds := _retry_after(headers):
+        return seconds
+    reset = headers.get("x-ratelimit-reset", "")
+    if headers.get("x-ratelimit-remaining") != "0" or not reset.isdecimal():
+        return UNSAID
+    now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
+    return min(max(float(reset) - now, 0.0) + 1.0, LONGEST_RESET)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    asked = headers.get("retry-after", "")
+    return min(float(asked), 24 * LONGEST_RESET) if asked.isdecimal() else 0.0
 
 
 class OwnAccount:
@@ -280,6 +330,10 @@ class InstallationTokens:
     def token(self, repository: RepositoryRef) -> str:
         """A token for this repository alone; raises Retryable or CannotRun."""
         return self._of(repository).token
+
+    def drop(self, repository: RepositoryRef) -> None:
+        """Forget the token for this repository: GitHub does not take it any more."""
+        self._minted.pop(repository.id, None)
 
     def current(self, repository: RepositoryRef) -> RepositoryRef:
         """The repository under the name that it has now; a job may be older than a rename."""

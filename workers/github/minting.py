@@ -25,7 +25,7 @@ import msgspec
 import structlog
 from msgspec import Meta, Struct
 
-from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
+from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, Retryable, Unavailable
 from workers.github.auth import GitHubApp, app_of
 from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import own_secrets, redact
@@ -85,11 +85,16 @@ Request = MintToken | MintDefaultsToken | IdentifyApp | ExamineApp | ListDeliver
 
 
 class MintingReply(_Message, frozen=True, kw_only=True):
-    """What was asked for, as JSON, or the problem. A temporary problem is worth another try."""
+    """What was asked for, as JSON, or the problem.
+
+    A temporary problem is worth another try, after so many seconds where they are known. `limited` is GitHub's limit.
+    """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
     problem: str = ""
     temporary: bool = False
+    limited: bool = False
+    seconds: float = 0.0
 
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
@@ -117,13 +122,18 @@ class Minter:
         except ApprenticeError as error:
             problem = error
         _log.warning("request refused", user=user, error=str(problem))
-        return MintingReply(problem=redact(str(problem))[:LONGEST], temporary=isinstance(problem, Retryable))
+        return MintingReply(
+            problem=redact(str(problem))[:LONGEST],
+            temporary=isinstance(problem, Retryable),
+            limited=isinstance(problem, Limited),
+            seconds=problem.seconds if isinstance(problem, Unavailable) else 0.0,
+        )
 
     def _count(self) -> None:
         now = self._clock()
         with self._lock:
             if len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60.0:
-                raise Retryable(f"more than {MOST_A_MINUTE} requests to the minting process in a minute")
+                raise Unavailable(f"more than {MOST_A_MINUTE} requests to the minting process in a minute")
             self._recent.append(now)
 
     def _done(self, request: Request) -> object:
@@ -225,7 +235,7 @@ def _short(path: Path) -> Iterator[str]:
 
 
 class MintingClient:
-    """What a worker asks of the minting process. Each method raises Retryable or CannotRun."""
+    """What a worker asks of the minting process. Each method raises Unavailable or CannotRun."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -280,5 +290,7 @@ class MintingClient:
                 return msgspec.json.decode(reply.value, type=kind)
         except (OSError, msgspec.DecodeError) as error:
             advice = "run `apprentice up`, or `apprentice mint` with APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE"
-            raise Retryable(f"no minting process answers at {self._path} ({error}); {advice}") from error
-        raise (Retryable if reply.temporary else CannotRun)(reply.problem)
+            raise Unavailable(f"no minting process answers at {self._path} ({error}); {advice}") from error
+        if not reply.temporary:
+            raise CannotRun(reply.problem)
+        raise (Limited if reply.limited else Unavailable)(reply.problem, seconds=reply.seconds)

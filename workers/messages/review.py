@@ -25,6 +25,8 @@ NOTHING_CHANGED = "Nothing changed: no file differs from the base"
 
 CHECK_FAILED = "Not reviewed"
 
+DUPLICATE = "GitHub posted this review twice, after a time-out. The other one counts."
+
 ANNOTATION_LEVELS = {
     Severity.INFO: "notice",
     Severity.MINOR: "warning",

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import threading
 import time
 import uuid
@@ -21,15 +22,16 @@ from queue import Empty
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import worker_process_init
+from celery.signals import worker_process_init, worker_process_shutdown
 from kombu.asynchronous import Hub
 from kombu.exceptions import ChannelError, KombuError
-from kombu.transport import filesystem
+from kombu.transport import filesystem, redis, virtual
 
 from workers.errors import BadInput, Retryable
 from workers.queue.heartbeats import ProcessKind, keep_beating
+from workers.queue.idle import IdleProcess, IdleTimes
 from workers.queue.pruning import keep_pruning
-from workers.queue.runner import RunContext, run_leased
+from workers.queue.runner import RunContext, Send, run_due, run_leased
 from workers.settings import Settings, WorkerSettings
 
 RUN_JOB = "apprentice.run_job"
@@ -93,6 +95,33 @@ class _FolderTransport(filesystem.Transport):
         loop.call_repeatedly(POLL_SECONDS, look)  # type: ignore[no-untyped-call]  # kombu has no types
 
 
+class _ReleasingQoS(redis.QoS):
+    """Gives a slot back although Redis does not hear that its message is done.
+
+    Kombu's own keeps the slot then. A worker that lost all of its slots in an outage takes no message ever after.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        try:
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]  # kombu has no types
+        finally:
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]  # kombu has no types
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # kombu's signature
+        try:
+            super().reject(delivery_tag, requeue=requeue)  # type: ignore[no-untyped-call]  # kombu has no types
+        finally:
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]  # kombu has no types
+
+
+class _RedisChannel(redis.Channel):
+    QoS = _ReleasingQoS
+
+
+class _RedisTransport(redis.Transport):
+    Channel = _RedisChannel
+
+
 def make_celery(settings: Settings) -> Celery:
     """The Celery app on the configured broker; creates the embedded broker's folders. Raises BadInput for another URL."""
     celery = Celery("apprentice", set_as_current=False)
@@ -121,7 +150,13 @@ def _broker(settings: Settings) -> dict[str, object]:
     if not url:
         return _embedded(settings.home / "broker")
     if url.startswith(("redis://", "rediss://")):
-        return {"broker_url": url, "broker_transport_options": _REDIS_OPTIONS}
+        encrypted = {"ssl_cert_reqs": ssl.CERT_REQUIRED} if url.startswith("rediss://") else None
+        return {
+            "broker_url": url,
+            "broker_transport": _RedisTransport,
+            "broker_transport_options": _REDIS_OPTIONS,
+            "broker_use_ssl": encrypted,
+        }
     raise BadInput("APPRENTICE_BROKER_URL must be redis://… or rediss://…, or empty for the embedded broker")
 
 
@@ -163,21 +198,32 @@ def depth(celery: Celery) -> int:
         raise Retryable(f"the broker does not answer: {error}") from error
 
 
-def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext]) -> int:
+_IDLE_TIMES = IdleTimes()
+
+
+def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext], times: IdleTimes = _IDLE_TIMES) -> int:
     """Run jobs until SIGTERM, `settings.workers` at a time, each in its own process; returns the exit code.
 
     Each process calls `make_context` once. SIGTERM lets running jobs finish; a second signal does not.
     """
     celery = make_celery(settings)
     context = functools.cache(make_context)
+    queue = functools.partial(send, celery)
+
+    @functools.cache
+    def process() -> IdleProcess:
+        """Of the worker's child that this is."""
+        found = functools.partial(_run_due, context, queue, times)
+        return IdleProcess(found, functools.partial(depth, celery), times)
 
     def run(job_id: str) -> None:
-        name = f"{socket.gethostname()}:{os.getpid()}"
-        run_leased(context(), job_id, worker=name, send=functools.partial(send, celery))
+        process().on_message(lambda: run_leased(context(), job_id, worker=_name(), send=queue))
 
     celery.task(run, name=RUN_JOB, ignore_result=True)
     worker_process_init.connect(_die_with_parent, weak=False)
     worker_process_init.connect(functools.partial(_look_after, settings), weak=False)
+    worker_process_init.connect(lambda **_: process().start(), weak=False)
+    worker_process_shutdown.connect(lambda **_: process().finish(), weak=False)
     # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     worker = celery.Worker(
@@ -198,6 +244,14 @@ def _look_after(settings: WorkerSettings, **_signal: object) -> None:
     """In each child, for SQLite and held locks must not be carried over a fork."""
     keep_beating(settings.database(), ProcessKind.WORKER)
     keep_pruning(settings)
+
+
+def _run_due(context: Callable[[], RunContext], queue: Send, times: IdleTimes) -> bool:
+    return run_due(context(), worker=_name(), send=queue, unsent_for=times.look)
+
+
+def _name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _die_with_parent(**_signal: object) -> None:

@@ -13,9 +13,21 @@ import msgspec
 import structlog
 
 from memory.errors import StoreError, StoreUnavailable
-from memory.model.jobs import JobState, LeasedJob, NewJob
-from workers.errors import ApprenticeError, CannotRun, Retryable
-from workers.jobs import Job, OwnJob, decode, encode, job_id
+from memory.model.jobs import LeasedJob, NewJob
+from workers.errors import ApprenticeError, CannotRun, JobStopped, Limited, Retryable, TokenRefused, Unavailable
+from workers.jobs import (
+    CommandedJob,
+    Fix,
+    Job,
+    OwnJob,
+    ReportFailure,
+    RepositoryRef,
+    ReviewPull,
+    TrackPull,
+    decode,
+    encode,
+    job_id,
+)
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
@@ -28,6 +40,8 @@ Send = Callable[[Sequence[str]], None]
 """Sends job ids to the queue; raises Retryable when the queue refuses them."""
 
 MOST_ATTEMPTS = 8
+PATIENCE = timedelta(hours=24)
+"""So long a job waits for what is away."""
 FIRST_DELAY = timedelta(seconds=5)
 LONGEST_DELAY = timedelta(minutes=15)
 _log = structlog.get_logger()
@@ -40,13 +54,16 @@ def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
 
 def _row(origin: str, job: Job) -> NewJob:
     repository, actor = getattr(job, "repository", None), getattr(job, "actor", None)
+    number = job.issue if isinstance(job, Fix) else getattr(job, "number", None)
     return NewJob(
         id=job_id(origin, job),
         kind=kind_of(job),
         payload=encode(job),
         repository_id=repository and repository.id,
-        number=getattr(job, "number", None),
+        number=number,
         actor_id=actor and actor.id,
+        installation_id=repository and repository.installation_id,
+        conversation=f"{job.repository.id}#{number}" if isinstance(job, Fix | ReviewPull) else None,
     )
 
 
@@ -88,12 +105,12 @@ class RunContext(Protocol):
         """The flow of every type of job."""
         ...
 
-    def for_job(self, job_id: str) -> Self:
-        """This context, for one job's effects."""
+    def for_job(self, leased: LeasedJob, stop: threading.Event) -> Self:
+        """This context, for one job's effects. Its progress raises JobStopped when `stop` is set."""
         ...
 
-    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        """Publish to the user who asked that the job failed. A later worker may call it again: it must publish once."""
+    def drop_token(self, repository: RepositoryRef) -> None:
+        """Forget the token for a repository, so that the next job mints another."""
         ...
 
 
@@ -106,21 +123,26 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
     leased = _lease(context, first, worker) or (_lease(context, job_id, worker) if first != job_id else None)
     if leased is None:
         return
-    with _heartbeat(context, leased):
-        try:
-            job = decode(leased.payload)
-        except msgspec.DecodeError as error:
-            _record_failure(context, leased, f"this version cannot decode the job: {error}")
-            return
-        _work(context.for_job(leased.id), leased, job, send)
+    try:
+        job = decode(leased.payload)
+    except msgspec.DecodeError as error:
+        _end(context, leased, f"this version cannot decode the job: {error}", (), send)
+        return
+    with _heartbeat(context, leased, job) as stop:
+        _work(context.for_job(leased, stop), leased, job, send)
+
+
+def run_due(context: RunContext, *, worker: str, send: Send, unsent_for: float) -> bool:
+    """Run a due job that was not sent within `unsent_for` seconds; False where there is none."""
+    due = context.store.inbox.due(now=context.clock(), limit=1, resend_after=unsent_for)
+    for each in due:
+        run_leased(context, each, worker=worker, send=send)
+    return bool(due)
 
 
 def _lease(context: RunContext, job_id: str, worker: str) -> LeasedJob | None:
     now, seconds = context.clock(), context.settings.lease_seconds
-    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds)
-    if leased is None:
-        _report_dead_job(context, job_id)
-    return leased
+    return context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, last_words=_last_words)
 
 
 def delay(attempts: int, rng: random.Random) -> timedelta:
@@ -132,16 +154,20 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
 def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     try:
         follow_ups = _flow(context, job)(job, context)
-    except Retryable as error:
-        _postpone(context, leased, job, error)
+    except JobStopped as error:
+        _log.warning("stopped", job=leased.id, kind=leased.kind, reason=str(error))
+    except Unavailable as error:
+        _wait(context, leased, job, error, send)
     except StoreUnavailable as error:
-        _postpone(context, leased, job, Retryable(f"database unavailable: {error}"))
+        _wait(context, leased, job, Unavailable(f"database unavailable: {error}"), send)
+    except Retryable as error:
+        _postpone(context, leased, job, error, send)
     except ApprenticeError as error:
-        _fail(context, leased, job, error)
+        _fail(context, leased, job, error, send)
     except Exception as error:  # the edge of the process: record, report and re-raise
         _log.exception("unexpected error", job=leased.id, kind=leased.kind, attempt=leased.attempts)
         shown = f"an unexpected {type(error).__name__} stopped this job; see the worker's log"
-        _fail(context, leased, job, CannotRun(shown))
+        _fail(context, leased, job, CannotRun(shown), send)
         raise
     else:
         _finish(context, leased, follow_ups, send)
@@ -165,52 +191,74 @@ def _finish(context: RunContext, leased: LeasedJob, follow_ups: Sequence[Job], s
         _log.warning("lease lost, result dropped", job=leased.id, kind=leased.kind)
 
 
-def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable) -> None:
-    if leased.attempts >= MOST_ATTEMPTS:
-        _fail(context, leased, job, CannotRun(f"gave up after {leased.attempts} attempts: {error}"))
+def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable, send: Send) -> None:
+    attempts = leased.attempts - leased.waits
+    if attempts >= MOST_ATTEMPTS:
+        _fail(context, leased, job, CannotRun(f"gave up after {attempts} attempts: {error}"), send)
         return
     now = context.clock()
-    until = now + delay(leased.attempts, context.rng)
+    until = now + delay(attempts, context.rng)
     _log.warning("postponed", job=leased.id, kind=leased.kind, until=until.isoformat(), error=str(error))
     context.store.inbox.postpone(leased, now=now, until=until, reason=str(error))
 
 
-def _fail(context: RunContext, leased: LeasedJob, job: Job, error: ApprenticeError) -> None:
-    """Report first: if the worker dies in between, the next one repeats the report, and the effect's key posts it once."""
-    _notify_failure(context, job, error)
-    _record_failure(context, leased, str(error))
-
-
-def _record_failure(context: RunContext, leased: LeasedJob, reason: str) -> None:
-    _log.error("failed", job=leased.id, kind=leased.kind, reason=reason)
-    context.store.inbox.fail(leased, now=context.clock(), reason=reason)
-
-
-def _notify_failure(context: RunContext, job: Job, error: ApprenticeError) -> None:
-    try:
-        context.notify_failure(job, error)
-    except ApprenticeError as problem:
-        _log.error("failure not reported to the user", error=str(error), because=str(problem))
-
-
-def _report_dead_job(context: RunContext, job_id: str) -> None:
-    """Report a job that killed its workers. Does nothing for a job that another worker has leased."""
-    stored = context.store.inbox.job(job_id)
-    if stored is None or stored.state is not JobState.DEAD:
+def _wait(context: RunContext, leased: LeasedJob, job: Job, error: Unavailable, send: Send) -> None:
+    """Wait as long as was asked, else ever longer, and for `PATIENCE` in all; where GitHub limits, the installation does."""
+    now = context.clock()
+    gives_up = (leased.waiting_since or now) + PATIENCE
+    if now >= gives_up:
+        hours = round(PATIENCE / timedelta(hours=1))
+        _fail(context, leased, job, CannotRun(f"gave up after {hours} hours: {error}"), send)
         return
-    _log.error("dead", job=job_id, kind=stored.kind, reason=stored.reason)
-    _notify_failure(context.for_job(job_id), decode(stored.payload), CannotRun(stored.reason))
+    repository = None if isinstance(job, OwnJob) else job.repository
+    if repository is not None and isinstance(error, TokenRefused):
+        context.drop_token(repository)
+    asked = timedelta(seconds=error.seconds)
+    until = min(now + max(asked, delay(leased.waits + 1, context.rng)), gives_up)
+    installation = repository.installation_id if repository and isinstance(error, Limited) else None
+    _log.warning("waiting", job=leased.id, kind=leased.kind, until=until.isoformat(), error=str(error))
+    inbox = context.store.inbox
+    inbox.wait(leased, now=now, until=until, reason=str(error), installation_id=installation)
+
+
+def _fail(context: RunContext, leased: LeasedJob, job: Job, error: ApprenticeError, send: Send) -> None:
+    _end(context, leased, str(error), _reports(job, str(error)), send)
+
+
+def _reports(job: Job, reason: str) -> tuple[Job, ...]:
+    """Telling the user is a job of its own: it may have to wait too."""
+    if isinstance(job, CommandedJob):
+        return (ReportFailure(repository=job.repository, failed=job, reason=reason),)
+    return ()
+
+
+def _end(context: RunContext, leased: LeasedJob, reason: str, follow_ups: Sequence[Job], send: Send) -> None:
+    _log.error("failed", job=leased.id, kind=leased.kind, reason=reason)
+    new, now = rows(leased.id, follow_ups), context.clock()
+    if context.store.inbox.fail(leased, now=now, reason=reason, follow_ups=new):
+        enqueue(context.store, send, [row.id for row in new], now)
+
+
+def _last_words(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
+    """The report of a job that killed its workers."""
+    _log.error("dead", job=job_id, reason=reason)
+    try:
+        return rows(job_id, _reports(decode(payload), reason))
+    except msgspec.DecodeError:
+        return ()
 
 
 @contextmanager
-def _heartbeat(context: RunContext, leased: LeasedJob) -> Iterator[None]:
-    """Renew the lease while the flow runs; stop when the lease is lost."""
-    seconds, ended = context.settings.lease_seconds, threading.Event()
+def _heartbeat(context: RunContext, leased: LeasedJob, job: Job) -> Iterator[threading.Event]:
+    """Renew the lease while the flow runs. The event is set when the lease is lost, or what the job is about is gone."""
+    seconds, ended, stop, begun = context.settings.lease_seconds, threading.Event(), threading.Event(), context.clock()
 
     def beat() -> None:
         while not ended.wait(seconds / 3):
             try:
                 held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
+                if not held or _is_gone(context, job, begun):
+                    stop.set()
             except StoreError as error:
                 _log.warning("lease not renewed", job=leased.id, error=str(error))
                 continue
@@ -220,7 +268,16 @@ def _heartbeat(context: RunContext, leased: LeasedJob) -> Iterator[None]:
     thread = threading.Thread(target=beat, name=f"heartbeat-{leased.id}", daemon=True)
     thread.start()
     try:
-        yield
+        yield stop
     finally:
         ended.set()
         thread.join()
+
+
+def _is_gone(context: RunContext, job: Job, since: datetime) -> bool:
+    """Whether GitHub reported another head, or the end, of the pull request that is reviewed. A later event may differ."""
+    if not isinstance(job, ReviewPull):
+        return False
+    found = context.store.inbox.stored_after(since, "track", job.repository.id, job.number)
+    news = [each for stored in found if isinstance(each := decode(stored.payload), TrackPull)]
+    return bool(news) and (news[-1].closed or job.head_sha not in ("", news[-1].head_sha))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from memory.model import Arm
+from memory.model.jobs import LeasedJob
 from memory.policy.q_table import CONTROL, FORMER, PRESENT
 from memory.retrieval.embeddings import HashedWords
 from memory.rewards import contributions_of_outcome
@@ -20,10 +22,13 @@ from workers.settings import WorkerSettings, load
 EVEN = {"a": 0.5, "b": 0.5}
 
 
+LEASED = LeasedJob(id="job-1", kind="judge", payload=b"", attempts=1, token=1, worker="w")
+
+
 @pytest.fixture
 def context(tmp_path: Path) -> JobContext:
     migrated(tmp_path / "apprentice.db")
-    return open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job("job-1")
+    return open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job(LEASED, Event())
 
 
 def worse_than_control(context: JobContext) -> None:

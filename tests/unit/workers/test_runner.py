@@ -12,50 +12,58 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from memory.model import Actor
-from memory.model.jobs import JobState, NewJob, StoredJob
+from memory.model.jobs import JobState, LeasedJob, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
-from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
-from workers.jobs import AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id
-from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, rows, run_leased
+from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, Retryable, TokenRefused, Unavailable
+from workers.jobs import AnswerCommand, Job, PollReactions, ReportFailure, RepositoryRef, decode, encode, job_id
+from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, PATIENCE, Flow, delay, rows, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
 POLL = PollReactions(repository=REPOSITORY)
 ANSWER = AnswerCommand(repository=REPOSITORY, actor=Actor(id=501, login="mara"), number=1, comment_id=2, command="help")
+ASKED = AnswerCommand(repository=REPOSITORY, actor=Actor(id=501, login="mara"), number=1, comment_id=1, command="help")
 
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """A context over a real store, with a clock set by hand, that records reports and sent jobs."""
+    """A context over a real store, with a clock set by hand, that records sent jobs and dropped tokens."""
 
     store: Store
     settings: WorkerSettings
     flows: Mapping[type, Flow]
     now: list[datetime] = dataclasses.field(default_factory=lambda: [NOW])
-    reports: list[str] = dataclasses.field(default_factory=list)
+    dropped: list[RepositoryRef] = dataclasses.field(default_factory=list)
     sent: list[str] = dataclasses.field(default_factory=list)
     job_id: str = ""
-    offline: bool = False
     rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(1))
 
     def clock(self) -> datetime:
         return self.now[0]
 
-    def for_job(self, job_id: str) -> Bench:
-        return dataclasses.replace(self, job_id=job_id)
+    def for_job(self, leased: LeasedJob, stop: threading.Event) -> Bench:
+        return dataclasses.replace(self, job_id=leased.id)
 
-    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        if self.offline:
-            raise Retryable("GitHub does not answer")
-        self.reports.append(f"{type(job).__name__}: {error}")
+    def drop_token(self, repository: RepositoryRef) -> None:
+        self.dropped.append(repository)
+
+    @property
+    def reports(self) -> list[str]:
+        """What the users who asked are to be told."""
+        found = [
+            self.store.inbox.job(each) for each in self.store.inbox.due(now=self.clock(), limit=100, resend_after=0)
+        ]
+        jobs = [decode(each.payload) for each in found if each and each.kind == "report"]
+        return [f"{type(job.failed).__name__}: {job.reason}" for job in jobs if isinstance(job, ReportFailure)]
 
     def run(self, flow: Callable[..., Sequence[Job]] | None = None, job: str = "j") -> StoredJob:
         """Run the job, by `flow` if given, and return it as it stands then."""
-        context = self if flow is None else dataclasses.replace(self, flows={PollReactions: flow})
+        context = self if flow is None else dataclasses.replace(self, flows={AnswerCommand: flow})
         run_leased(context, job, worker="w", send=self.send)
         stored = self.store.inbox.job(job)
         assert stored is not None
@@ -72,7 +80,7 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     settings = WorkerSettings(home=tmp_path, lease_seconds=30)
     with migrated_store(tmp_path / "apprentice.db") as store:
-        store.inbox.enqueue([NewJob(id="j", kind="poll", payload=encode(POLL))], now=NOW)
+        store.inbox.enqueue([NewJob(id="j", kind="answer", payload=encode(ASKED))], now=NOW)
         yield Bench(store=store, settings=settings, flows={})
 
 
@@ -90,12 +98,12 @@ def test_flow_knows_its_job(bench: Bench) -> None:
     """The flow gets the decoded job and a context for it alone; its repository is remembered."""
     seen: list[tuple[Job, str]] = []
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         seen.append((job, context.job_id))
         return ()
 
     bench.run(flow)
-    assert seen == [(POLL, "j")]
+    assert seen == [(ASKED, "j")]
     assert [known.full_name for known in bench.store.repositories.all(RepositoryRef)] == ["acme/scales"]
 
 
@@ -103,7 +111,7 @@ def test_not_to_be_had(bench: Bench) -> None:
     """A job that is done, that somebody else has, or that does not exist is left alone."""
     ran: list[str] = []
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         ran.append(context.job_id)
         bench.run(lambda job, context: ran.append("again") or (), job="j")
         return ()
@@ -117,7 +125,7 @@ def test_not_to_be_had(bench: Bench) -> None:
 def test_postponed(bench: Bench) -> None:
     """What may work later is tried later, and not before."""
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise Retryable("GitHub does not answer")
 
     stored = bench.run(flow)
@@ -132,7 +140,7 @@ def test_postponed(bench: Bench) -> None:
 def test_patience_ends(bench: Bench) -> None:
     """What never works ends after some attempts, and the user gets one report."""
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise Retryable("GitHub does not answer")
 
     for _ in range(MOST_ATTEMPTS - 1):
@@ -140,34 +148,83 @@ def test_patience_ends(bench: Bench) -> None:
         bench.pass_time(LONGEST_DELAY)
     stored = bench.run(flow)
     assert (stored.state, stored.reason) == (JobState.FAILED, "gave up after 8 attempts: GitHub does not answer")
-    assert bench.reports == ["PollReactions: gave up after 8 attempts: GitHub does not answer"]
+    assert bench.reports == ["AnswerCommand: gave up after 8 attempts: GitHub does not answer"]
+
+
+def away(job: AnswerCommand, context: Bench) -> Sequence[Job]:
+    """A flow that finds GitHub away."""
+    raise Unavailable("GitHub answered 503 while commenting")
+
+
+def test_an_outage_is_waited_for(bench: Bench) -> None:
+    """What is away is tried for 24 hours, however often, and counts as no attempt; then the user is told."""
+    while (stored := bench.run(away)).state is JobState.READY:
+        bench.pass_time(LONGEST_DELAY)
+    assert bench.clock() - NOW >= PATIENCE
+    assert stored.attempts > MOST_ATTEMPTS
+    assert stored.reason == "gave up after 24 hours: GitHub answered 503 while commenting"
+    assert bench.reports == [f"AnswerCommand: {stored.reason}"]
+
+
+def test_waiting_leaves_all_attempts(bench: Bench) -> None:
+    """After an outage a job has as many attempts as ever."""
+
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
+        raise Retryable("no branch")
+
+    for _ in range(MOST_ATTEMPTS + 1):
+        bench.run(away)
+        bench.pass_time(LONGEST_DELAY)
+    for _ in range(MOST_ATTEMPTS - 1):
+        assert bench.run(flow).state is JobState.READY
+        bench.pass_time(LONGEST_DELAY)
+    assert bench.run(flow).reason == "gave up after 8 attempts: no branch"
+
+
+def test_one_limit_stops_one_installation(bench: Bench) -> None:
+    """Where GitHub limits an installation, its jobs wait as long as was asked, and those of others do not."""
+    other = structs.replace(ASKED, repository=RepositoryRef(id=88, full_name="bolt/nut", installation_id=4004))
+    same, others = rows("d", [POLL])[0], rows("d", [other])[0]
+    bench.store.inbox.enqueue([same, others], now=NOW)
+
+    def limited(job: AnswerCommand, context: Bench) -> Sequence[Job]:
+        raise Limited("GitHub limits us", seconds=600)
+
+    bench.store.inbox.enqueue(rows("e", [ASKED]), now=NOW)
+    asked = rows("e", [ASKED])[0].id
+    bench.run(limited, job=asked)
+    assert bench.store.inbox.lease(same.id, worker="w", now=bench.clock(), seconds=30) is None
+    assert set(bench.store.inbox.due(now=bench.clock(), limit=10)) == {"j", others.id}
+    bench.pass_time(timedelta(seconds=601))
+    assert set(bench.store.inbox.due(now=bench.clock(), limit=10)) == {"j", others.id, same.id, asked}
+
+
+def test_a_refused_token_is_dropped(bench: Bench) -> None:
+    """The next try mints another."""
+
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
+        raise TokenRefused("GitHub refused our token")
+
+    assert bench.run(flow).state is JobState.READY
+    assert bench.dropped == [REPOSITORY]
 
 
 @pytest.mark.parametrize("error", [BadInput("that is no id"), CannotRun("there is no sandbox")])
 def test_failed(error: ApprenticeError, bench: Bench) -> None:
     """What cannot be done is kept with its reason, and reported."""
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise error
 
     stored = bench.run(flow)
     assert (stored.state, stored.reason) == (JobState.FAILED, str(error))
-    assert bench.reports == [f"PollReactions: {error}"]
-
-
-def test_nobody_hears(bench: Bench) -> None:
-    """A failure is recorded even when its report fails."""
-
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
-        raise CannotRun("there is no sandbox")
-
-    assert dataclasses.replace(bench, offline=True).run(flow).reason == "there is no sandbox"
+    assert bench.reports == [f"AnswerCommand: {error}"]
 
 
 def test_unexpected(bench: Bench) -> None:
     """A bug of ours is recorded, reported without its inner details, and re-raised."""
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise ZeroDivisionError("secret detail")
 
     with pytest.raises(ZeroDivisionError):
@@ -175,12 +232,12 @@ def test_unexpected(bench: Bench) -> None:
     stored = bench.store.inbox.job("j")
     assert stored is not None
     assert stored.state is JobState.FAILED
-    assert bench.reports == ["PollReactions: an unexpected ZeroDivisionError stopped this job; see the worker's log"]
+    assert bench.reports == ["AnswerCommand: an unexpected ZeroDivisionError stopped this job; see the worker's log"]
 
 
 def test_no_flow(bench: Bench) -> None:
     """A job for which there is no flow fails with a reason."""
-    assert bench.run().reason == "this version has no flow for the job poll"
+    assert bench.run().reason == "this version has no flow for the job answer"
 
 
 def test_unreadable(bench: Bench) -> None:
@@ -195,7 +252,7 @@ def test_unreadable(bench: Bench) -> None:
 def test_lease_lost(bench: Bench) -> None:
     """A worker that lost its lease records nothing: neither the end nor what would have followed."""
 
-    def slow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def slow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         bench.pass_time(timedelta(seconds=31))
         assert bench.store.inbox.lease("j", worker="other", now=bench.clock(), seconds=30)
         return [ANSWER]
@@ -211,7 +268,7 @@ def test_heartbeat(bench: Bench) -> None:
     context = dataclasses.replace(bench, settings=bench.settings.model_copy(update={"lease_seconds": 0.06}))
     renewed = threading.Event()
 
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         bench.pass_time(timedelta(minutes=5))
         while not renewed.wait(0.01):
             stored = bench.store.inbox.job("j")
@@ -224,12 +281,12 @@ def test_heartbeat(bench: Bench) -> None:
 
 def test_a_dead_job_is_reported(bench: Bench) -> None:
     """A job that killed worker after worker ends, and the user gets a report."""
-    for _ in range(6):
+    for _ in range(5):
         bench.store.inbox.lease("j", worker="gone", now=bench.clock(), seconds=1)
         bench.pass_time(timedelta(seconds=2))
     stored = bench.run(lambda job, context: ())
     assert stored.state is JobState.DEAD
-    assert bench.reports == [f"PollReactions: {stored.reason}"]
+    assert bench.reports == [f"AnswerCommand: {stored.reason}"]
 
 
 @given(st.integers(1, 10**6), st.integers())

@@ -307,3 +307,48 @@ def test_turns(store: Store, now: datetime) -> None:
     later = now + FAIR_WINDOW + timedelta(seconds=1)
     store.inbox.enqueue([job("late", 2, 7)], now=later)
     assert store.inbox.fairest("flood2", now=later) == "flood2", "what was long ago does not count"
+
+
+def of_pull(job_id: str) -> NewJob:
+    return NewJob(id=job_id, kind="review", payload=b"", repository_id=1, number=7, conversation="1#7")
+
+
+def test_one_round_at_a_time(store: Store, now: datetime) -> None:
+    """Of the jobs of one conversation one is leased at a time; the next one is free, and is sent again, when that ends."""
+    store.inbox.enqueue([of_pull("a"), of_pull("b"), job("c")], now=now)
+    first = lease(store, now, job_id="a")
+    store.inbox.mark_sent(["b", "c"], now)
+    assert store.inbox.lease("b", worker="w2", now=now, seconds=60) is None
+    assert store.inbox.due(now=now, limit=9, resend_after=0) == ["c"]
+    assert store.inbox.fairest("b", now=now) == "c"
+    store.inbox.finish(first, now=now)
+    assert store.inbox.due(now=now, limit=9, resend_after=999) == ["b"]
+    assert lease(store, now, job_id="b").id == "b"
+
+
+def test_a_dead_worker_frees_its_conversation(store: Store, now: datetime) -> None:
+    """A lease that ran out holds no other job of the conversation back."""
+    store.inbox.enqueue([of_pull("a"), of_pull("b")], now=now)
+    lease(store, now, job_id="a")
+    assert lease(store, now + timedelta(seconds=61), job_id="b").id == "b"
+    assert store.inbox.lease("a", worker="w3", now=now + timedelta(seconds=62), seconds=60) is None
+
+
+def test_two_workers_and_one_conversation(store: Store, now: datetime) -> None:
+    """Workers that ask at the same time for different jobs of one conversation get one lease among them."""
+    names = [f"r{number}" for number in range(8)]
+    store.inbox.enqueue([of_pull(name) for name in names], now=now)
+    with ThreadPoolExecutor(8) as pool:
+        leased = pool.map(lambda name: store.inbox.lease(name, worker=name, now=now, seconds=60), names)
+    assert sum(each is not None for each in leased) == 1
+
+
+def test_an_announcement_by_another_job_holds_for_a_while(store: Store, now: datetime) -> None:
+    """While another job may be making an effect it stays that job's; later it passes on, to one job alone."""
+    wait = timedelta(seconds=90)
+    store.inbox.begin_effect("k", "a", now)
+    known = store.inbox.begin_effect("k", "b", now + wait / 2, in_flight=wait)
+    assert known is not None and known.job_id == "a"
+    store.inbox.begin_effect("k", "b", now + wait, in_flight=wait)
+    known = store.inbox.begin_effect("k", "c", now + wait, in_flight=wait)
+    assert known is not None and known.job_id == "b"

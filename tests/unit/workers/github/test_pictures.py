@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.github.adapter import is_ours, kind_of, pictures, sources
+from workers.github.pictures import is_ours, kind_of, pictures, sources
 
 API = "https://api.github.com"
 ID = "0b0e1a1e-5d3b-4a7e-9a64-3a3f0a4e2c11"

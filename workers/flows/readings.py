@@ -1,0 +1,70 @@
+"""What a review read and proved is kept until its round ends: a retry, or the round that takes over, goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from memory.errors import StoreError
+from memory.store import Store
+from workers.context import JobContext
+from workers.flows.rounds import Round
+from workers.review.engine import Reviewed
+
+VERSION = 1
+"""A changed meaning of what is kept is a new version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReading:
+    """What was read; `standing` is apart, because JSON has no pairs as keys."""
+
+    reviewed: Reviewed
+    standing: tuple[tuple[str, str, int], ...]
+
+
+def read_once(this: Round, read: Callable[[], Reviewed], context: JobContext) -> Reviewed:
+    """What this round reads, or what was read for it before, under the same commits, rights and configuration."""
+    key, store = _key(this, context), context.store
+    if (known := _kept(key, store)) is not None:
+        context.progress("going on from what was read before")
+        return known
+    reviewed = read()
+    standing = tuple((path, rule, count) for (path, rule), count in reviewed.standing.items())
+    kept = KeptReading(reviewed=replace(reviewed, standing={}), standing=standing)
+    store.readings.put(key, kept, owner=_owner(this), now=context.clock())
+    return reviewed
+
+
+def forget_reading(this: Round, context: JobContext) -> None:
+    """The round has ended: the next one reads anew."""
+    context.store.readings.remove_of(_owner(this))
+
+
+def _kept(key: str, store: Store) -> Reviewed | None:
+    try:
+        kept = store.readings.get(key, KeptReading)
+    except StoreError:  # of another version of ours
+        return None
+    if kept is None:
+        return None
+    return replace(kept.reviewed, standing={(path, rule): count for path, rule, count in kept.standing})
+
+
+def reading_owner(repository: str, number: int) -> str:
+    """Who owns the readings of a pull request."""
+    return f"{repository}#{number}"
+
+
+def _owner(this: Round) -> str:
+    return reading_owner(this.task.repository, this.pull.number)
+
+
+def _key(this: Round, context: JobContext) -> str:
+    rights = f"{this.may_run_tests}:{this.may_ask_model}:{context.settings.model}:{this.pull.title}:{this.pull.body}"
+    chosen = msgspec.json.encode(context.configuration, order="deterministic")
+    digest = hashlib.sha256(rights.encode() + chosen).hexdigest()[:16]
+    return f"{VERSION}:{_owner(this)}:{this.pull.base_sha}:{this.task.sha}:{digest}"
