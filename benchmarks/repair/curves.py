@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -42,6 +42,7 @@ from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
+from workers.ports import SandboxSession, Workload
 from workers.repair.engines.engine import RepairDeps
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
@@ -94,6 +95,16 @@ class KnownVerdicts:
 
 def _edit(candidate: Candidate) -> tuple[str, str]:
     return candidate.path, candidate.source
+
+
+class RememberedRuns(Remembered):
+    """Remembers whole runs; sessions are real, as `KnownVerdicts` keeps what they say."""
+
+    @contextmanager
+    def session(self, workload: Workload) -> Iterator[SandboxSession]:
+        """A real session."""
+        with ExitStack() as stack:
+            yield self.start(workload, stack)
 
 
 class KnownFirst(FirstFound):
@@ -261,7 +272,7 @@ def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, kee
     """Every case by every way and seed; what `keep` holds of them is kept, as long as it holds whole cases."""
     embedder = MiniLM()
     embedder.embed(["loaded before anything is tried"])
-    sandbox, known = Remembered(Bubblewrap()), KnownVerdicts()
+    sandbox, known = RememberedRuns(Bubblewrap()), KnownVerdicts()
     found: list[Tried] = []
     with ExitStack() as stack, progress_bar(Console(stderr=True)) as bar:
         shown = bar.add_task("", total=len(cases) * len(ways) * seeds)
