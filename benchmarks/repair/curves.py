@@ -15,10 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,7 +28,7 @@ from rich.console import Console
 
 from benchmarks.repair.attempt import judged, opened, remembering
 from benchmarks.repair.cases import BadCase, Case, load_cases
-from benchmarks.repair.firstfound import FirstFound
+from benchmarks.repair.firstfound import FirstFound, KnownVerdicts
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.importers import history
 from benchmarks.repair.learning import LONGEST, by_case, in_total
@@ -42,19 +41,14 @@ from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
-from workers.ports import SandboxSession, Workload
 from workers.repair.engines.engine import RepairDeps
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
-from workers.repair.result import Clock, Repaired
-from workers.repair.running.runner_pool import RunnerPool
+from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 
 PRESENT_POLICY = "present"
-
-AT_ONCE = 8
-"""So many candidates are tried together: at most so many in vain."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,65 +63,14 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     right: bool
 
 
-class KnownVerdicts:
-    """The verdicts on candidates of one case, each with the seconds that it took, whatever order they are asked for in."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[ScreenVerdict, float]] = {}
-        self.seconds = 0.0
-
-    def of(self, candidates: Sequence[Candidate], pool: RunnerPool, clock: Clock) -> Iterator[ScreenVerdict]:
-        """Those of these candidates, in their order; what is not known is tried together."""
-        new = [candidate for candidate in candidates if _edit(candidate) not in self._known]
-        began = time.monotonic()
-        tried = list(pool.verdicts(new, deadline=clock)) if new else []
-        each = (time.monotonic() - began) / max(len(tried), 1)
-        self._known |= {_edit(verdict.candidate): (verdict, each) for verdict in tried}
-        for candidate in candidates:
-            verdict, seconds = self._known[_edit(candidate)]
-            self.seconds += seconds
-            yield replace(verdict, candidate=candidate)
-
-    def forget(self) -> None:
-        """Begin another case."""
-        self._known.clear()
-
-
-def _edit(candidate: Candidate) -> tuple[str, str]:
-    return candidate.path, candidate.source
-
-
-class RememberedRuns(Remembered):
-    """Remembers whole runs; sessions are real, as `KnownVerdicts` keeps what they say."""
-
-    @contextmanager
-    def session(self, workload: Workload) -> Iterator[SandboxSession]:
-        """A real session."""
-        with ExitStack() as stack:
-            yield self.start(workload, stack)
-
-
-class KnownFirst(FirstFound):
-    """Looks verdicts up in `known`; `replays` off proposes no learned edit for its own sake."""
-
-    def __init__(self, *given: Any, known: KnownVerdicts, replays: bool, **named: Any) -> None:  # noqa: ANN401
-        super().__init__(*given, **named)
-        self._verdicts = known
-        self._replays = replays
+class WithoutReplay(FirstFound):
+    """Proposes no learned edit for its own sake."""
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
     ) -> Iterator[Candidate]:
         """See `SearchSession`."""
-        return super().proposed(strategies, replay=replay if self._replays else {}, seed=seed)
-
-    def _screened(self, stream: Stream, clock: Clock) -> Iterator[ScreenVerdict]:
-        assert self._pool is not None, "a session is used within its context"
-        candidates = iter(stream)
-        while several := list(islice(candidates, AT_ONCE)):
-            for verdict in self._verdicts.of(several, self._pool, clock):
-                self.screened.append(self.digest(verdict.candidate))
-                yield verdict
+        return super().proposed(strategies, replay={} if replay else replay, seed=seed)
 
 
 class UntaughtTable(Learner):
@@ -226,8 +169,8 @@ class Life:
 
     def _session(self, *given: Any, progress: Callable[[str], None], **named: Any) -> SearchSession:  # noqa: ANN401, ARG002
         untaught: dict[str, Any] = {} if self._way.weighs else {"weights": {}, "verdicts": {}}
-        ours = {"most": self._most, "known": self._known, "replays": self._way.replays}
-        return KnownFirst(*given, **(named | untaught | ours))
+        session = FirstFound if self._way.replays else WithoutReplay
+        return session(*given, most=self._most, known=self._known, **(named | untaught))
 
     def _hear(self, case: Case, repaired: Repaired, *, accepted: bool) -> None:
         if repaired.proven is not None:
@@ -272,7 +215,7 @@ def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, kee
     """Every case by every way and seed; what `keep` holds of them is kept, as long as it holds whole cases."""
     embedder = MiniLM()
     embedder.embed(["loaded before anything is tried"])
-    sandbox, known = RememberedRuns(Bubblewrap()), KnownVerdicts()
+    sandbox, known = Remembered(Bubblewrap()), KnownVerdicts()
     found: list[Tried] = []
     with ExitStack() as stack, progress_bar(Console(stderr=True)) as bar:
         shown = bar.add_task("", total=len(cases) * len(ways) * seeds)

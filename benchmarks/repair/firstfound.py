@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate, Stream
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult, AttemptTally, Clock
+from workers.repair.running.runner_pool import RunnerPool
 from workers.sandbox.run_tests import Project
+
+AT_ONCE = 8
+"""So many candidates are tried together: at most so many in vain."""
+
+
+class KnownVerdicts:
+    """The verdicts on candidates of one case, each with the seconds that it took, whatever order they are asked for in."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[ScreenVerdict, float]] = {}
+        self.seconds = 0.0
+
+    def of(self, candidates: Sequence[Candidate], pool: RunnerPool, clock: Clock) -> Iterator[ScreenVerdict]:
+        """Those of these candidates, in their order; what is not known is tried together."""
+        new = [candidate for candidate in candidates if _edit(candidate) not in self._known]
+        began = time.monotonic()
+        tried = list(pool.verdicts(new, deadline=clock)) if new else []
+        each = (time.monotonic() - began) / max(len(tried), 1)
+        self._known |= {_edit(verdict.candidate): (verdict, each) for verdict in tried}
+        for candidate in candidates:
+            verdict, seconds = self._known[_edit(candidate)]
+            self.seconds += seconds
+            yield replace(verdict, candidate=candidate)
+
+    def forget(self) -> None:
+        """Begin another case."""
+        self._known.clear()
+
+
+def _edit(candidate: Candidate) -> tuple[str, str]:
+    return candidate.path, candidate.source
 
 
 class FirstFound(SearchSession):
-    """What passes the failing tests and those that cover it counts as proven; after `most` candidates nothing is tried."""
+    """What passes the failing tests and those that cover it counts as proven; after `most` candidates nothing is tried.
+
+    Verdicts that are `known` are looked up, for comparing orders of the same candidates.
+    """
 
     def __init__(
         self,
@@ -34,6 +71,7 @@ class FirstFound(SearchSession):
         limits: Limits | None = None,
         proven_by: float = math.inf,
         most: int,
+        known: KnownVerdicts | None = None,
     ) -> None:
         super().__init__(
             sandbox,
@@ -49,6 +87,18 @@ class FirstFound(SearchSession):
             proven_by=proven_by,
         )
         self._left = most
+        self._known = known
+
+    def _screened(self, stream: Stream, clock: Clock) -> Iterator[ScreenVerdict]:
+        if self._known is None:
+            yield from super()._screened(stream, clock)
+            return
+        assert self._pool is not None, "a session is used within its context"
+        candidates = iter(stream)
+        while several := list(islice(candidates, AT_ONCE)):
+            for verdict in self._known.of(several, self._pool, clock):
+                self.screened.append(self.digest(verdict.candidate))
+                yield verdict
 
     def attempt(
         self,

@@ -14,8 +14,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from rich.console import Console
 
 from benchmarks.repair.attempt import opened, remembering
 from benchmarks.repair.cases import BadCase, Case, load_cases
-from benchmarks.repair.firstfound import FirstFound
+from benchmarks.repair.firstfound import FirstFound, KnownVerdicts
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
@@ -66,6 +67,8 @@ class Trials:
     sandbox: Remembered
     done: Callable[[], None] = lambda: None
     """Called after each case."""
+    verdicts: defaultdict[str, KnownVerdicts] = field(default_factory=lambda: defaultdict(KnownVerdicts))
+    _known: KnownVerdicts = field(default_factory=KnownVerdicts)
 
     def learned(self, case: Case, home: Path, seed: int) -> Tried:
         """What a case takes with the memory under `home`, which learns of it."""
@@ -92,6 +95,7 @@ class Trials:
 
     def _tried(self, case: Case, home: Path, seed: int, way: Callable[[Task, Project, Context], int | None]) -> Tried:
         context = remembering(home, LONGEST, seed, self.embedder).for_task(case.id)
+        self._known = self.verdicts[case.id]
         try:
             with opened(case, context) as (task, project):
                 first = way(task, project, context)
@@ -108,7 +112,7 @@ class Trials:
     ) -> int | None:
         context.__dict__["sandbox"] = self.sandbox  # where the cached property keeps it
         learner = Learner(context.store, context.rng, context.clock, control_share=0.0, policy_version=version)
-        workbench = partial(FirstFound, most=self.most)
+        workbench = partial(FirstFound, most=self.most, known=self._known)
         first = repair(task, project, replace(context.repair_deps(), session=workbench, learner=learner)).first
         return first.candidates if first else None
 
@@ -117,7 +121,8 @@ class Trials:
         failure = failure_of(reproduction.failing_report)
         if failure is None:
             return None
-        with FirstFound(self.sandbox, project, reproduction, failure, context.progress, most=self.most) as bench:
+        given = (self.sandbox, project, reproduction, failure, context.progress)
+        with FirstFound(*given, most=self.most, known=self._known) as bench:
             candidates = bench.with_pairs(bench.proposed(STRATEGIES, seed=context.rng.getrandbits(32)))
             first = bench.attempt(candidates, strategies=STRATEGIES, deadline=time.monotonic() + LONGEST).first
         return first.candidates if first else None
@@ -208,9 +213,7 @@ def run(cases: Sequence[Case], splits: int, seed: int, trials: Trials) -> None:
             *compare(found[WARM], found[CONTROL], "warm over control arm"),
             *compare(found[COLD], found[FIXED], "cold over fixed order"),
         ],
-        [
-            f"asked {trials.sandbox.asked} times, run {trials.sandbox.ran} times: verdicts known from another order count"
-        ],
+        ["candidates that another order tried are not tried again: their verdicts are known"],
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,25 +132,3 @@ def test_the_same_code_is_run_once(tmp_path: Path) -> None:
     said = [remembered.run(workload(tmp_path, content)).report for content in (b"x", b"y", b"x")]
     assert said == [b"x", b"y", b"x"]
     assert (counting.runs, remembered.asked, remembered.ran) == (2, 3, 2)
-
-
-def test_a_question_is_put_to_a_process_once(tmp_path: Path) -> None:
-    """A second session answers from memory, under the number that it was asked with."""
-    counting = Counting()
-    remembered = Remembered(counting)
-    for number in (1, 2):
-        with remembered.session(workload(tmp_path, b"")) as session:
-            for question in ({"root": "."}, {"id": number, "source": "x"}):
-                session.send(json.dumps(question).encode())
-                assert json.loads(session.receive(1.0)) == question
-    assert len(counting.lines) == 2
-
-
-def test_a_process_that_is_lost_is_told(tmp_path: Path) -> None:
-    """What it did not answer is not remembered as answered."""
-    remembered = Remembered(Counting())
-    with remembered.session(workload(tmp_path, b"")) as session:
-        session.send(b'{"lost": 1}')
-        with pytest.raises(SandboxEnded):
-            session.receive(1.0)
-    assert remembered.ran == 0
