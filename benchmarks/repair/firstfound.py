@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import TracebackType
 
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
@@ -29,11 +30,14 @@ class KnownVerdicts:
         self._known: dict[tuple[str, str], tuple[ScreenVerdict, float]] = {}
         self.seconds = 0.0
 
-    def of(self, candidates: Sequence[Candidate], pool: RunnerPool, clock: Clock) -> Iterator[ScreenVerdict]:
-        """Those of these candidates, in their order; what is not known is tried together."""
+    def of(
+        self, candidates: Sequence[Candidate], pool: Callable[[], RunnerPool], clock: Clock
+    ) -> Iterator[ScreenVerdict]:
+        """Those of these candidates, in their order; what is not known is tried together, by a pool that is opened for it."""
         new = [candidate for candidate in candidates if _edit(candidate) not in self._known]
+        opened = pool() if new else None
         began = time.monotonic()
-        tried = list(pool.verdicts(new, deadline=clock)) if new else []
+        tried = list(opened.verdicts(new, deadline=clock)) if opened else []
         each = (time.monotonic() - began) / max(len(tried), 1)
         self._known |= {_edit(verdict.candidate): (verdict, each) for verdict in tried}
         for candidate in candidates:
@@ -93,12 +97,26 @@ class FirstFound(SearchSession):
         if self._known is None:
             yield from super()._screened(stream, clock)
             return
-        assert self._pool is not None, "a session is used within its context"
         candidates = iter(stream)
         while several := list(islice(candidates, AT_ONCE)):
-            for verdict in self._known.of(several, self._pool, clock):
+            for verdict in self._known.of(several, self._opened, clock):
                 self.screened.append(self.digest(verdict.candidate))
                 yield verdict
+
+    def _opened(self) -> RunnerPool:
+        if self._pool is None:
+            self._pool = self._open.__enter__()
+        return self._pool
+
+    def __enter__(self) -> FirstFound:
+        """Nothing is opened where all may be known."""
+        if self._known is None:
+            super().__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._pool is not None:
+            super().__exit__(kind, error, at)
 
     def attempt(
         self,
