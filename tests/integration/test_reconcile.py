@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 from msgspec import structs
 
 from bot.playground.models import App, WebhookDelivery
-from memory.model.jobs import Delivery
+from memory.model.jobs import Delivery, LeasedJob
 from memory.retrieval.embeddings import HashedWords
 from tests.playground import Playground, minting_for
 from workers.context import JobContext, open_job_context
@@ -20,6 +21,7 @@ from workers.jobs import RedeliverWebhooks
 from workers.queue.sweeper import enqueue_comparison
 from workers.settings import WorkerSettings, load
 
+LEASED = LeasedJob(id="a-job", kind="reconcile", payload=b"", attempts=1, token=1, worker="w")
 NOBODY = "http://127.0.0.1:9/webhook"
 
 
@@ -49,7 +51,8 @@ def _minting(playground: Playground, app: App, tmp_path: Path) -> Iterator[None]
 def later(playground: Playground, home: Path) -> JobContext:
     """A context for which an hour has passed since the webhooks were tried."""
     settings = load(WorkerSettings, home=home, github_url=playground.url)
-    return open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+    context = open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+    return context.for_job(LEASED, Event())
 
 
 def tried(playground: Playground) -> list[str]:
