@@ -14,7 +14,7 @@ from msgspec import structs
 from bot.playground.models import App, WebhookDelivery
 from memory.model.jobs import Delivery, LeasedJob
 from memory.retrieval.embeddings import HashedWords
-from tests.playground import Playground, minting_for
+from tests.playground import Playground, fail, minting_for
 from workers.context import JobContext, open_job_context
 from workers.flows import maintenance
 from workers.jobs import RedeliverWebhooks
@@ -107,6 +107,21 @@ def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: A
 
 
 @pytest.mark.usefixtures("_minting")
+def test_what_github_does_not_send_again(playground: Playground, app: App, tmp_path: Path) -> None:
+    """A delivery that GitHub refuses to send holds up no other, and is not asked for a second time."""
+    in_the_log(playground, app, 2)
+    in_the_log(playground, app, 1, status=202, event="push")
+    context = later(playground, tmp_path)
+    stored(playground, context, {"ping", "installation"})
+    playground.before("POST", "/attempts$", fail(422, "Delivery is too old"))
+    for _ in range(2):
+        compare(context)
+    assert asked(playground) == 2
+    assert (position := context.store.hook_log.read()) is not None
+    assert position.cursor == ""
+
+
+@pytest.mark.usefixtures("_minting")
 def test_only_what_is_needed(playground: Playground, app: App, tmp_path: Path) -> None:
     """An event or action that nothing follows from is not asked for, nor what the web process refused for good."""
     for changes in ({"event": "push"}, {"action": "deleted"}, {"event": "issues", "action": None}):
@@ -190,7 +205,7 @@ def test_a_comparison_under_way_goes_on_each_minute(playground: Playground, app:
     in_the_log(playground, app, 5)
     in_the_log(playground, app, 7000, status=202, event="push")
     context = later(playground, tmp_path)
-    now = context.clock()
+    now = context.clock().replace(second=0)
     assert enqueue_comparison(context.store, now) == 0
     compare(context)
     assert [enqueue_comparison(context.store, now + timedelta(seconds=each)) for each in (0, 10, 60)] == [1, 0, 1]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memory.evaluation.rollback import check
 from memory.store.documents import HookLogPosition
 from workers.context import JobContext
+from workers.errors import CannotRun
 from workers.history.learn import learn
 from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
 from workers.ports import HookDelivery, HookLogPage
@@ -109,7 +110,10 @@ def _is_down(page: HookLogPage) -> bool:
 
 def _request(context: JobContext, hook: MintingClient, missing: HookDelivery) -> None:
     context.progress(f"asking GitHub to send {missing.event} {missing.guid} again")
-    hook.redeliver(missing.id)
+    try:
+        hook.redeliver(missing.id)
+    except CannotRun as error:  # of this one: it read the log a moment ago
+        context.progress(f"GitHub does not send {missing.event} {missing.guid} again: {error}")
     context.store.inbox.begin_effect(_key(missing), context.job_id, context.clock())
 
 
