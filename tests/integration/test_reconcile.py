@@ -16,6 +16,7 @@ from memory.model.jobs import Delivery, LeasedJob
 from memory.retrieval.embeddings import HashedWords
 from tests.playground import Playground, fail, minting_for
 from workers.context import JobContext, open_job_context
+from workers.errors import CannotRun
 from workers.flows import maintenance
 from workers.jobs import RedeliverWebhooks
 from workers.queue.sweeper import enqueue_comparison
@@ -119,6 +120,22 @@ def test_what_github_does_not_send_again(playground: Playground, app: App, tmp_p
     assert asked(playground) == 2
     assert (position := context.store.hook_log.read()) is not None
     assert position.cursor == ""
+
+
+@pytest.mark.usefixtures("_minting")
+def test_a_cursor_that_github_does_not_know(playground: Playground, app: App, tmp_path: Path) -> None:
+    """The comparison ends with the reason, and the next one begins anew from the newest."""
+    lost = in_the_log(playground, app, 1)
+    in_the_log(playground, app, 150, status=202, event="push")
+    context = later(playground, tmp_path)
+    stored(playground, context, {"ping", "installation"})
+    playground.before("GET", "/app/hook/deliveries", fail(422, "Invalid cursor"), nth=2)
+    with pytest.raises(CannotRun, match="Invalid cursor"):
+        maintenance.redeliver(RedeliverWebhooks(), context)
+    assert (position := context.store.hook_log.read()) is not None
+    assert position.cursor == ""
+    compare(context)
+    assert asked(playground) == len(lost)
 
 
 @pytest.mark.usefixtures("_minting")

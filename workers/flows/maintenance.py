@@ -64,8 +64,12 @@ def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
     hook = context.hook()
     if hook is not None:
         now = context.clock()
-        kept = context.store.hook_log.read()
-        _compare(context, hook, kept or HookLogPosition(until=now - KEPT), now)
+        position = context.store.hook_log.read() or HookLogPosition(until=now - KEPT)
+        try:
+            _compare(context, hook, position, now)
+        except CannotRun:  # a cursor that GitHub does not know any more must not stop all later comparisons
+            context.store.hook_log.write(HookLogPosition(until=position.until))
+            raise
     return ()
 
 
