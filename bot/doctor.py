@@ -27,10 +27,11 @@ from workers.environments.interpreters import interpreter_at, interpreters
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.git_command import program
 from workers.ports import AppExamination
+from workers.review_tool import ReviewTool
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
-from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings, loopback
+from workers.settings import MintSettings, WebSettings, WorkerSettings, loopback
 
 MODEL_SECONDS = WEB_SECONDS = 5.0
 LEAST_FREE_MB = 1024

@@ -14,8 +14,6 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Self
 
-import structlog
-
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
 from memory.model.jobs import LeasedJob
@@ -45,8 +43,6 @@ if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing
     from workers.github.minting import MintingClient
     from workers.llm.client import Models
     from workers.llm.messages import Model
-
-_log = structlog.get_logger()
 
 Clock = Callable[[], datetime]
 
@@ -241,13 +237,10 @@ def open_context(
     )
 
 
-def check_worker(settings: WorkerSettings) -> None:
-    """What each process of a worker needs, once before they start: a database with our schema, and settings that fit.
-
-    Raises StoreError, or StoreUnavailable where the database does not answer for `start_seconds`, and BadInput.
-    """
-    wait = settings.start_seconds
-    with await_store(settings.database(), seconds=wait, report=_log.warning) as store:
+def check_worker(settings: WorkerSettings, report: Callable[[str], None]) -> None:
+    """Look at the schema and the settings before the processes of a worker start. Raises StoreError, StoreUnavailable where
+    the database does not answer for `start_seconds`, and BadInput."""
+    with await_store(settings.database(), seconds=settings.start_seconds, report=report) as store:
         current(store)
         _models(settings, store, store.clock)
 

@@ -43,6 +43,8 @@ def serve() -> None:
 
 def worker() -> None:
     """Run a worker: it does the jobs."""
+    import structlog
+
     from workers.context import check_worker, open_job_context
     from workers.flows import FLOWS
     from workers.home import scratch
@@ -53,7 +55,7 @@ def worker() -> None:
         settings = worker_settings()
         configure(settings)
         with scratch(settings.home):
-            check_worker(settings)
+            check_worker(settings, structlog.get_logger().warning)
             code = run_worker(settings, lambda: open_job_context(settings, progress=note, flows=FLOWS))
     raise typer.Exit(code)
 

@@ -6,20 +6,23 @@ import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 from msgspec import structs
 
 from bot.playground.models import App, WebhookDelivery
-from memory.model.jobs import Delivery
+from memory.model.jobs import Delivery, LeasedJob
 from memory.retrieval.embeddings import HashedWords
-from tests.playground import Playground, minting_for
+from tests.playground import Playground, fail, minting_for
 from workers.context import JobContext, open_job_context
+from workers.errors import CannotRun
 from workers.flows import maintenance
 from workers.jobs import RedeliverWebhooks
 from workers.queue.sweeper import enqueue_comparison
 from workers.settings import WorkerSettings, load
 
+LEASED = LeasedJob(id="a-job", kind="reconcile", payload=b"", attempts=1, token=1, worker="w")
 NOBODY = "http://127.0.0.1:9/webhook"
 
 
@@ -49,7 +52,8 @@ def _minting(playground: Playground, app: App, tmp_path: Path) -> Iterator[None]
 def later(playground: Playground, home: Path) -> JobContext:
     """A context for which an hour has passed since the webhooks were tried."""
     settings = load(WorkerSettings, home=home, github_url=playground.url)
-    return open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+    context = open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+    return context.for_job(LEASED, Event())
 
 
 def tried(playground: Playground) -> list[str]:
@@ -101,6 +105,37 @@ def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: A
     requested = asked(playground)
     compare(context)
     assert asked(playground) == requested
+
+
+@pytest.mark.usefixtures("_minting")
+def test_what_github_does_not_send_again(playground: Playground, app: App, tmp_path: Path) -> None:
+    """A delivery that GitHub refuses to send holds up no other, and is not asked for a second time."""
+    in_the_log(playground, app, 2)
+    in_the_log(playground, app, 1, status=202, event="push")
+    context = later(playground, tmp_path)
+    stored(playground, context, {"ping", "installation"})
+    playground.before("POST", "/attempts$", fail(422, "Delivery is too old"))
+    for _ in range(2):
+        compare(context)
+    assert asked(playground) == 2
+    assert (position := context.store.hook_log.read()) is not None
+    assert position.cursor == ""
+
+
+@pytest.mark.usefixtures("_minting")
+def test_a_cursor_that_github_does_not_know(playground: Playground, app: App, tmp_path: Path) -> None:
+    """The comparison ends with the reason, and the next one begins anew from the newest."""
+    lost = in_the_log(playground, app, 1)
+    in_the_log(playground, app, 150, status=202, event="push")
+    context = later(playground, tmp_path)
+    stored(playground, context, {"ping", "installation"})
+    playground.before("GET", "/app/hook/deliveries", fail(422, "Invalid cursor"), nth=2)
+    with pytest.raises(CannotRun, match="Invalid cursor"):
+        maintenance.redeliver(RedeliverWebhooks(), context)
+    assert (position := context.store.hook_log.read()) is not None
+    assert position.cursor == ""
+    compare(context)
+    assert asked(playground) == len(lost)
 
 
 @pytest.mark.usefixtures("_minting")
@@ -187,7 +222,7 @@ def test_a_comparison_under_way_goes_on_each_minute(playground: Playground, app:
     in_the_log(playground, app, 5)
     in_the_log(playground, app, 7000, status=202, event="push")
     context = later(playground, tmp_path)
-    now = context.clock()
+    now = context.clock().replace(second=0)
     assert enqueue_comparison(context.store, now) == 0
     compare(context)
     assert [enqueue_comparison(context.store, now + timedelta(seconds=each)) for each in (0, 10, 60)] == [1, 0, 1]

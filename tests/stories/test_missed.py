@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from tests.stories import town as founding
 from tests.stories.town import Town, readable
-from workers.settings import ReviewTool
+from workers.review_tool import ReviewTool
 
 pytestmark = pytest.mark.sandbox
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memory.evaluation.rollback import check
 from memory.store.documents import HookLogPosition
 from workers.context import JobContext
+from workers.errors import CannotRun
 from workers.history.learn import learn
 from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
 from workers.ports import HookDelivery, HookLogPage
@@ -63,8 +64,12 @@ def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
     hook = context.hook()
     if hook is not None:
         now = context.clock()
-        kept = context.store.hook_log.read()
-        _compare(context, hook, kept or HookLogPosition(until=now - KEPT), now)
+        position = context.store.hook_log.read() or HookLogPosition(until=now - KEPT)
+        try:
+            _compare(context, hook, position, now)
+        except CannotRun:  # a cursor that GitHub does not know any more must not stop all later comparisons
+            context.store.hook_log.write(HookLogPosition(until=position.until))
+            raise
     return ()
 
 
@@ -109,7 +114,10 @@ def _is_down(page: HookLogPage) -> bool:
 
 def _request(context: JobContext, hook: MintingClient, missing: HookDelivery) -> None:
     context.progress(f"asking GitHub to send {missing.event} {missing.guid} again")
-    hook.redeliver(missing.id)
+    try:
+        hook.redeliver(missing.id)
+    except CannotRun as error:  # of this one: it read the log a moment ago
+        context.progress(f"GitHub does not send {missing.event} {missing.guid} again: {error}")
     context.store.inbox.begin_effect(_key(missing), context.job_id, context.clock())
 
 

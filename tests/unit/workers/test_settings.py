@@ -11,8 +11,9 @@ from bot.processes import process_specs
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.engine import readers_of_changes, readers_of_trees
+from workers.review_tool import OWN_DETECTORS
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.settings import OWN_DETECTORS, MintSettings, WebSettings, WorkerSettings, load
+from workers.settings import MintSettings, WebSettings, WorkerSettings, load
 
 LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "files": ["*.js"]}
 

@@ -39,7 +39,7 @@ from workers.review.detectors.rules import (
     kind_of,
 )
 from workers.review.project_options import RuffOptions
-from workers.settings import ReviewTool
+from workers.review_tool import ReviewTool
 
 
 def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, ...]:
