@@ -30,7 +30,7 @@ TURN_PRIOR = 0.2
 
 EVERYTHING_PRIOR = 0.3
 
-TURN_COST = EVERYTHING_COST = 0.01
+TURN_COST = EVERYTHING_COST = 0.02
 """What a turn of a strategy costs, and a search for all the time that is left, as shares of an accepted fix: minutes of a
 machine, against the time of people. A turn takes seconds, and as much again of the time until a fix that others would find.
 Learned edits cost the less, the fewer of them are tried."""
