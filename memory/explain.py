@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from memory.evaluation.rollback import current
 from memory.model import (
+    STOP,
     Action,
     Aftermath,
     Arm,
@@ -270,6 +271,8 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
         return review_policy.reason(decision, review_policy.Appraisal(belief=belief, here=here))
     if decision.state.kind is TaskKind.ISSUE:
         return issue_policy.reason(decision, cells)
+    if decision.chosen == STOP:
+        return "nothing that was left was expected to be worth its cost"
     tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
     if decision.arm is Arm.CONTROL or tried is None:
         return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"

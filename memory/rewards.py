@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
-from memory.model import Actor, Contribution, Decision, Factor, Outcome, Permission, Signal, SignalKind, State, TaskKind
+from memory.model import (
+    STOP,
+    Actor,
+    Contribution,
+    Decision,
+    Factor,
+    Outcome,
+    Permission,
+    Signal,
+    SignalKind,
+    State,
+    TaskKind,
+)
 
 WEIGHTS_VERSION = "4"
 """Names the two tables below and what outcomes aim at; it changes whenever one of them does."""
@@ -256,7 +268,9 @@ def contributions_of_outcomes(
     state: State, strategy: str, period: int, weight: int, value: int
 ) -> tuple[Contribution, ...]:
     """What outcomes of decisions of one period add together for a strategy, with these sums of weights and targets in
-    millionths: exactly the sum of what each would add."""
+    millionths: exactly the sum of what each would add. Stopping teaches nothing."""
+    if strategy == STOP:
+        return ()
     return _spread(state, strategy, Factor.PROOF, period, weight=weight, value=value)
 
 

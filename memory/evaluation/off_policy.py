@@ -22,7 +22,18 @@ from datetime import datetime
 import numpy as np
 
 from memory.intervals import Numbers, effective
-from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, LoggedDecision, Outcome, Signal
+from memory.model import (
+    EMBEDDED,
+    Arm,
+    Cell,
+    Contribution,
+    Decision,
+    Factor,
+    Level,
+    LoggedDecision,
+    Outcome,
+    Signal,
+)
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
@@ -200,10 +211,7 @@ def _chooses_engine(decision: Decision) -> bool:
 
 def _step(entry: LoggedDecision, outcome: Outcome, table: RunningTable) -> LoggedStep:
     decision = entry.decision
-    beliefs = [
-        policy.believe(decision.state, name, Factor.PROOF, table.cells, prior=policy.PROOF_PRIOR)
-        for name in decision.available
-    ]
+    expected = policy.values(decision.state, decision.available, table.cells, {})
     return LoggedStep(
         id=decision.id,
         task=decision.task_id,
@@ -212,7 +220,7 @@ def _step(entry: LoggedDecision, outcome: Outcome, table: RunningTable) -> Logge
         target=outcome.target,
         proven=proven(outcome),
         acceptance=verdict(entry.signals),
-        value=np.array([belief.mean for belief in beliefs]),
+        value=np.array([expected[name].proof.mean for name in decision.available]),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory import rewards
+from memory.explain import explain
 from memory.model import (
     EVERYTHING,
     STOP,
@@ -177,6 +178,17 @@ def stopping(learner: Learner, cost: float, failures: int) -> float:
 def test_stopping_takes_many_failures(learner: Learner, cost: float, failures: int, low: float, high: float) -> None:
     """A search that costs a twentieth of a fix is soon given up; at a fiftieth ten failures in a row do not do it."""
     assert low < stopping(learner, cost, failures) + 1e-9 < high + 1e-9
+
+
+def test_stopping_teaches_nothing(learner: Learner, store: Store) -> None:
+    """It is a decision with a result, and no row of the table says how often stopping was proven; `why` says the reason."""
+    digest = store.ledger.cells_digest()
+    decision = learner.settle("t1", STATE, {STOP: 1.0}, arm=Arm.LEARNED)
+    assert learner.conclude(decision, {}).target == 0.0
+    assert store.ledger.cells_digest() == digest
+    why = explain(store, learner, decision.id)
+    assert why is not None
+    assert why.reason == "nothing that was left was expected to be worth its cost"
 
 
 def test_outcome_records_the_shaped_reward(learner: Learner) -> None:
