@@ -280,7 +280,8 @@ def generator(settings: WorkerSettings, key: str) -> random.Random:
 class JobContext(Context):
     """A context whose flows act on GitHub.
 
-    `drop_token` forgets the token for a repository, `defaults` reads the configuration file of a repository's owner.
+    `hook` is None where no minting process runs. `drop_token` forgets the token for a repository, `defaults` reads the
+    configuration file of a repository's owner.
     """
 
     connect: Callable[[RepositoryRef], GitHub]
@@ -342,26 +343,26 @@ def open_job_context(
     from workers.github.auth import InstallationTokens  # a command without GitHub loads nothing of it
     from workers.github.minting import MintingClient
 
-    tokens = InstallationTokens(MintingClient(settings.socket()).mint, shared.clock)
+    minting = MintingClient(settings.socket())
+    tokens = InstallationTokens(minting.mint, shared.clock)
     return JobContext(
         **vars(shared),
-        connect=_connector(settings, tokens, seconds_between_writes),
+        connect=_connector(settings, minting, tokens, seconds_between_writes),
         drop_token=tokens.drop,
-        hook=lambda: _hook(settings),
-        defaults=_owner_file(settings),
+        hook=lambda: minting if settings.socket().exists() else None,
+        defaults=_owner_file(settings, minting),
         flows=flows or {},
     )
 
 
 def _connector(
-    settings: WorkerSettings, tokens: InstallationTokens, seconds_between_writes: float
+    settings: WorkerSettings, minting: MintingClient, tokens: InstallationTokens, seconds_between_writes: float
 ) -> Callable[[RepositoryRef], GitHub]:
     """Opens repositories on GitHub as the App's installation; raises Unavailable when no minting process answers."""
     from workers.github.adapter import GitHub
     from workers.github.auth import OwnAccount
-    from workers.github.minting import MintingClient
 
-    own = OwnAccount(MintingClient(settings.socket()).identity)
+    own = OwnAccount(minting.identity)
 
     def connect(repository: RepositoryRef) -> GitHub:
         repository = tokens.current(repository)
@@ -376,12 +377,9 @@ def _connector(
     return connect
 
 
-def _owner_file(settings: WorkerSettings) -> Callable[[RepositoryRef], bytes | None]:
+def _owner_file(settings: WorkerSettings, minting: MintingClient) -> Callable[[RepositoryRef], bytes | None]:
     """Reads the file of a repository's owner as the App's installation, which may not have the repository that holds it."""
     from workers.github.defaults import owner_file
-    from workers.github.minting import MintingClient
-
-    minting = MintingClient(settings.socket())
 
     def read(repository: RepositoryRef) -> bytes | None:
         minted = minting.mint_defaults(repository.installation_id)
@@ -390,10 +388,3 @@ def _owner_file(settings: WorkerSettings) -> Callable[[RepositoryRef], bytes | N
         return owner_file(settings.github_url, minted, PATH)
 
     return read
-
-
-def _hook(settings: WorkerSettings) -> MintingClient | None:
-    """The App's webhook log; None where no minting process runs."""
-    from workers.github.minting import MintingClient
-
-    return MintingClient(settings.socket()) if settings.socket().exists() else None

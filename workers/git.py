@@ -290,18 +290,21 @@ class Mirror:
 
 
 _REFUSED = re.compile(r"authentication failed|could not read (?:username|password)|error: 401\b", re.IGNORECASE)
+_FINAL = re.compile(r"(?:error:|HTTP) 4(?!08|29)\d\d\b")
 _AWAY = re.compile(
-    r"error: (?:429|5\d\d)\b|could(?: not|n't) (?:resolve|connect)|failed to connect|connection (?:was )?(?:refused|reset|timed)"
-    r"|timed out|empty reply|unexpected disconnect|early eof|remote end hung up|rpc failed|gnutls_handshake|SSL_(?:connect|read)",
+    r"(?:error:|HTTP) (?:408|429|5\d\d)\b|could(?: not|n't) (?:resolve|connect)|failed to connect|timed out|empty reply"
+    r"|connection (?:was )?(?:refused|reset|timed)|unexpected disconnect|early eof|remote end hung up|rpc failed"
+    r"|gnutls_handshake|SSL_(?:connect|read)",
     re.IGNORECASE,
 )
 
 
 def _translation(what: str, error: GitCommandFailed) -> Retryable:
-    """What git's last line means. What is no outage may be a branch that is protected now, or a repository that is gone."""
-    if _REFUSED.search(str(error)):
+    """The error that git's output means. What is no outage may be a branch that is protected now, or a repository that is gone."""
+    if _REFUSED.search(error.written):
         return TokenRefused(f"{what}: {error}")
-    return (Unavailable if _AWAY.search(str(error)) else Retryable)(f"{what}: {error}")
+    away = _AWAY.search(error.written) and not _FINAL.search(error.written)
+    return (Unavailable if away else Retryable)(f"{what}: {error}")
 
 
 @contextmanager

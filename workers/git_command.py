@@ -57,7 +57,11 @@ SAFE = {
 
 
 class GitCommandFailed(CannotRun):
-    """A git command failed."""
+    """A git command failed. `written` is all that it wrote about that; the text has its last line."""
+
+    def __init__(self, text: str, written: str = "") -> None:
+        super().__init__(text)
+        self.written = written
 
 
 class TooMuchForGit(CannotRun):
@@ -169,4 +173,5 @@ def _failure(command: str, code: int, written: str, limits: GitLimits) -> Cannot
             f"git {command} stopped: these objects need more than {limits.memory_mb} MB of memory, "
             f"{limits.cpu_seconds} s of processor time or {limits.output_mb} MB of output"
         )
-    return GitCommandFailed(f"git {command} failed: {written.splitlines()[-1] if written else 'no reason given'}")
+    last = written.splitlines()[-1] if written else "no reason given"
+    return GitCommandFailed(f"git {command} failed: {last}", written)

@@ -23,6 +23,7 @@ from memory.store import Store, open_store
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue.celery_app import make_celery, send
+from workers.queue.idempotency import LATE
 from workers.queue.sweeper import sweep
 from workers.settings import Settings, environment_with
 
@@ -127,8 +128,11 @@ class House:
             time.sleep(0.1)
 
     def ended(self) -> bool:
-        counts = self.store.inbox.counts()
-        return counts[JobState.READY] + counts[JobState.LEASED] == 0
+        """Nothing is left but the look for a duplicate, minutes later."""
+        soon = datetime.now(UTC) + LATE / 2
+        return not self.store.inbox.counts()[JobState.LEASED] and not self.store.inbox.due(
+            now=soon, limit=1, resend_after=0.0
+        )
 
 
 @pytest.fixture
