@@ -274,13 +274,14 @@ def first_of_best_order(
     1957): the first proof ends an episode, accepted or not, so what is likely to be proven and unlikely to be accepted
     had better wait. Of two neighbours in an order the one with the greater acceptance - cost / proof goes first, as
     exchanging them shows; which ones to take is a knapsack over that order. `costs` are by strategy. One of those `ending`
-    the episode can follow any number of others, for Q(s, a) = p a - cost; without any, and where nothing is worth its
-    cost, it is the strategy with the greatest product.
+    the episode can follow any number of others, for Q(s, a) = p a - cost, and after an attempt it may stop, for nothing.
+    Without any, and where nothing is worth its cost, it is the strategy with the greatest product.
     """
     gains = proof * acceptance - costs
     worth, first = np.zeros((attempts + 1, len(proof))), np.argmax(proof * acceptance, axis=1)
     if ending:
-        worth[:] = gains[:, ending].max(axis=1)
+        worth[-1] = gains[:, ending].max(axis=1)
+        worth[:-1] = np.maximum(worth[-1], 0.0)
         first = np.array(ending)[gains[:, ending].argmax(axis=1)]
     first = np.repeat(first[np.newaxis], attempts + 1, axis=0)
     order = np.argsort(acceptance - costs / np.maximum(proof, 1e-9), axis=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.repair.firstfound import FirstFound
-from memory.model import EVERYTHING, STOP, Aftermath, Arm, State, TaskKind
+from memory.model import EVERYTHING, Aftermath, Arm, State, TaskKind
 from tests.integration.test_skills import House
 from workers.repair.engines.search.templates import STRATEGIES
 from workers.repair.result import RepairStatus
@@ -36,8 +36,5 @@ def test_what_never_helped_is_not_tried_for_long(tmp_path: Path) -> None:
     repaired = house.repair("oracle", HOPELESS, session=partial(FirstFound, most=30))
     assert repaired.status is RepairStatus.NOT_FIXED
     assert EVERYTHING not in [attempt.strategy for attempt in repaired.attempts]
-    last = house.store.ledger.latest("o/oracle")
-    assert last is not None
-    assert last.chosen == STOP
     assert repaired.effort is not None
     assert "It stopped early" in repaired.effort.described()

@@ -168,13 +168,13 @@ def test_the_best_order_begins_with_what_trying_all_orders_says(
 ) -> None:
     """No order of so many strategies, or of fewer, is worth more than one that begins with it.
 
-    The last ones end an episode: one of them is at the end of each order, and nothing comes after it.
+    The last ones end an episode: nothing comes after them. After an attempt an episode may end without them too.
     """
     turns, ends = range(4 - ending), range(4 - ending, 4)
     chances, liked = np.array([proof]), np.array([acceptance])
     first = int(q_table.first_of_best_order(chances, liked, attempts, np.array(costs), tuple(ends))[0])
     orders = [order for size in range(attempts + 1) for order in permutations(turns, size)]
-    orders = [(*order, end) for order in orders for end in ends] if ending else orders[1:]
+    orders = orders[1:] + [(*order, end) for order in orders for end in ends]
     worth = {order: worth_of(order, proof, acceptance, costs) for order in orders}
     best = max(worth.values())
     if ending or best > 1e-9:
