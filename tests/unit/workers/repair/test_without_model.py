@@ -13,11 +13,11 @@ import bot.local
 import workers.flows
 import workers.repair.episode
 from memory.model import Task, TaskKind
-from workers.context import open_job_context, utc_now
+from workers.context import open_job_context
 from workers.settings import WorkerSettings
 
 context = open_job_context(WorkerSettings(home=Path(sys.argv[1])))
-task = Task(id="t", kind=TaskKind.REPAIR, repository="o/r", sha="s", number=0, created_at=utc_now())
+task = Task(id="t", kind=TaskKind.REPAIR, repository="o/r", sha="s", number=0, created_at=context.clock())
 assert context.llm_options(task) is None
 print(*(name for name in sys.modules if name.startswith(("workers.agent", "workers.llm", "workers.repair.engines.llm"))))
 """
