@@ -401,6 +401,13 @@ def test_the_right_edit_is_among_those_proposed(
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
 
 
+def test_no_edit_adds_nothing(edits: Callable[..., set[str]]) -> None:
+    """`n - 3` becomes `n - 1`, and never `n - 0`: that does nothing, and dropping the operand reads better."""
+    found = edits("number", "def f(n):\n    return n - 3\n")
+    assert "def f(n):\n    return n - 1\n" in found
+    assert "def f(n):\n    return n - 0\n" not in found
+
+
 def test_of_a_difference_the_amount_comes_first() -> None:
     """`a - b` met where it should be `abs(a - b)`: of all conversions of a difference that one is the likeliest."""
     source = "def f(a, b, limit):\n    distance = a - b\n    return distance < limit\n"

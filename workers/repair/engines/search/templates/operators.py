@@ -9,6 +9,7 @@ one operator deep.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -241,13 +242,14 @@ def integer_by_one(node: cst.Integer, site: Site) -> Iterator[Edit]:
     """`3` → `4`, `2`; `a - 1` → `a` rather than `a - 0`."""
     parent = site.parent(node)
     for code in shifted(node, site):
-        if code == "0" and isinstance(parent, cst.BinaryOperation) and parent.right is node and _adds(parent):
+        if code == "0" and adds(parent) and parent.right is node:
             yield site.replace(parent, site.code(parent.left))
         elif not (isinstance(parent, cst.UnaryOperation) and code.startswith("-")):
             yield site.replace(node, code)
 
 
-def _adds(node: cst.CSTNode) -> bool:
+def adds(node: cst.CSTNode | None) -> TypeGuard[cst.BinaryOperation]:
+    """Whether it is a sum or a difference."""
     return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract))
 
 
@@ -298,7 +300,7 @@ def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     parent = site.parent(node)
     length = isinstance(node, cst.Call) and site.code(node.func) == "len"
-    counted, compared = _adds(node), _by_amount(parent)
+    counted, compared = adds(node), _by_amount(parent)
     given = isinstance(parent, (cst.Return, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Arg))
     if not (length or counted or compared or given):
         return

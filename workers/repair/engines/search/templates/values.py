@@ -22,6 +22,7 @@ from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import is_target
+from workers.repair.engines.search.templates.operators import adds
 from workers.repair.engines.search.type_inference import MAPPING, SEQUENCE, SET, TEXT, outer
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ARITHMETIC)
@@ -43,7 +44,10 @@ def singleton(node: cst.Name, site: Site) -> Iterator[Edit]:
 
 @template(cst.BaseNumber, strategy="boundaries", prior=0.47, families=_VALUES)
 def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
-    """A number → 0, 1, -1, 2, its negative, a tenth, another number of the function or of the error's message."""
+    """A number → 0, 1, -1, 2, its negative, a tenth, another number of the function or of the error's message.
+
+    Never `a - 0`: other templates drop the operand.
+    """
     text = site.code(node)
     used = [site.code(n) for n in site.body if isinstance(n, cst.BaseNumber)]
     named = _NUMBER.findall(site.failure.message)
@@ -52,8 +56,10 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     near = [str(int(text) + 2), str(int(text) - 2), str(int(text) * 2)] if text.isdigit() and int(text) > 2 else []
     options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *named, *shown, "None", *near))
     options.pop(text, None)
-    negated = isinstance(site.parent(node), cst.UnaryOperation)
-    fitting = [code for code in options if not (negated and code.startswith("-"))]
+    parent = site.parent(node)
+    negated = isinstance(parent, cst.UnaryOperation)
+    added = adds(parent) and parent.right is node
+    fitting = [code for code in options if not (negated and code.startswith("-")) and not (added and code == "0")]
     return site.replacements(node, fitting[:24], step=0.15)
 
 
