@@ -22,18 +22,7 @@ from datetime import datetime
 import numpy as np
 
 from memory.intervals import Numbers, effective
-from memory.model import (
-    EMBEDDED,
-    Arm,
-    Cell,
-    Contribution,
-    Decision,
-    Factor,
-    Level,
-    LoggedDecision,
-    Outcome,
-    Signal,
-)
+from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, LoggedDecision, Outcome, Signal
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
