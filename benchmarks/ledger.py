@@ -23,6 +23,7 @@ from sqlalchemy import func, select
 from benchmarks.report import show, spread
 from memory import rewards
 from memory.model import (
+    PERIOD,
     Actor,
     Aftermath,
     Arm,
@@ -161,9 +162,9 @@ def _samples() -> tuple[Decision, Outcome, Signal]:
     return decision, outcome, signal
 
 
-def learner(store: Store, seed: int) -> Learner:
-    """A learner whose choices are fixed by the seed."""
-    return Learner(store, random.Random(seed), lambda: datetime.now(UTC), control_share=0.0)
+def learner(store: Store, seed: int, at: datetime = AT) -> Learner:
+    """A learner at a time, by default that of the newest entry, whose choices are fixed by the seed."""
+    return Learner(store, random.Random(seed), lambda: at, control_share=0.0)
 
 
 @contextmanager
@@ -265,6 +266,7 @@ class Load:
     choices: int
     rate: float
     seed: int
+    at: datetime = AT
 
 
 WARM_UP = 50
@@ -277,12 +279,12 @@ def work(load: Load) -> list[Took]:
     """Choose again and again; what each choice took: read the table, draw, append the decision."""
     rng = random.Random(load.seed)
     with open_store(load.url) as store:
-        chooser = learner(store, load.seed)
+        chooser = learner(store, load.seed, load.at)
 
         def choose() -> None:
             chooser.decide("t", load.scale.state(rng), STRATEGIES, arm=Arm.LEARNED, prior={})
 
-        for _ in range(WARM_UP):
+        for _ in range(WARM_UP if load.at == AT else 0):
             choose()
         took = []
         for _ in range(load.choices):
@@ -319,6 +321,9 @@ def decide(kind: str, events: int, scale: Scale, workers: int, choices: int) -> 
             f"{workers} workers, 5 a second each": measure(url, scale, workers, choices // 4, 5.0),
             f"{workers} workers without a pause": measure(url, scale, workers, choices, 0.0),
             "the policy's arithmetic alone": arithmetic(url, scale, choices),
+            "the first of another period": work(
+                Load(url=url, scale=scale, choices=choices // 4, rate=0.0, seed=0, at=AT + PERIOD)
+            ),
         }
     show(
         f"decide: {rows} rows in the table on {kind}, {len(STRATEGIES)} strategies",

@@ -1,18 +1,18 @@
-"""What the evidence of all repositories adds up to in each shared cell, kept beside its rows: a choice reads one row of it.
+"""What evidence adds up to in each cell, kept beside its rows: that of each repository, and in shared cells that of all.
 
-A pool is of one period, as evidence fades. The first reader of a later period, and the first writer, make it anew from the
-cell's rows; within a period a writer moves it by what its repository's share and its people changed.
+A choice reads one row of each. A pool is of one period, as evidence fades. The first reader of a later period, and the first
+writer, make it anew from the cell's rows; within a period a writer moves it by what its repository and its people changed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, false, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, false, or_, select
 
 from memory.model import PERIOD, Cell, Factor, Level
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
@@ -37,6 +37,12 @@ Sum = tuple[int, int]
 
 Witness = tuple[str, str]
 """Repository and teacher; the teacher is empty where tests decided."""
+
+Key = tuple[str, str, str, str, str]
+"""A cell, and the repository whose pool it is."""
+
+EVERYBODY = "*"
+"""In place of a repository: the pool of all of them."""
 
 Entry = tuple[str, str, int]
 """A witness and the period of the decisions: one row of a cell."""
@@ -71,7 +77,7 @@ def faded(rows: Mapping[Entry, Sum], period: int | None) -> dict[Witness, Sum]:
 
 
 class Pool(NamedTuple):
-    """The quota-bounded sum over repositories, how many of them have evidence, and how many people gave it."""
+    """A sum, over how many repositories with evidence, and how many people gave it. Each is within its quota in that of all."""
 
     weight: int = 0
     value: int = 0
@@ -87,20 +93,31 @@ def share(weight: int, value: int) -> Sum:
 
 
 def pool(rows: Mapping[Witness, Sum]) -> Pool:
-    """The pool of one cell's rows."""
+    """The pool of all repositories, of one cell's rows."""
     repositories: dict[str, Sum] = {}
-    people: dict[str, int] = {}
-    for (repository, teacher), (weight, value) in rows.items():
+    for (repository, _), (weight, value) in rows.items():
         known = repositories.get(repository, (0, 0))
         repositories[repository] = (known[0] + weight, known[1] + value)
-        people[teacher] = people.get(teacher, 0) + weight
     shares = [share(*each) for each in repositories.values()]
     return Pool(
         weight=sum(weight for weight, _ in shares),
         value=sum(value for _, value in shares),
         repositories=sum(weight > 0 for weight, _ in shares),
-        people=sum(1 for teacher, weight in people.items() if teacher and weight > 0),
+        people=_people(rows),
     )
+
+
+def in_full(rows: Mapping[Witness, Sum]) -> Pool:
+    """The pool of one repository's rows."""
+    weight, value = (sum(each[part] for each in rows.values()) for part in (0, 1))
+    return Pool(weight, value, int(weight > 0), _people(rows))
+
+
+def _people(rows: Mapping[Witness, Sum]) -> int:
+    weights: dict[str, int] = {}
+    for (_, teacher), (weight, _) in rows.items():
+        weights[teacher] = weights.get(teacher, 0) + weight
+    return sum(1 for teacher, weight in weights.items() if teacher and weight > 0)
 
 
 def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quorum: int) -> Cell | None:
@@ -108,15 +125,19 @@ def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quoru
 
     Repositories count as well as people, because the owner of a repository can add any number of accounts to teach there.
     """
+    return _reached(*_parts(rows, repository), factor, quorum)
+
+
+def _parts(rows: Mapping[Witness, Sum], repository: str) -> tuple[Pool, Pool]:
+    """Of one cell, what is a repository's own, and what is of others."""
     own = {witness: each for witness, each in rows.items() if witness[0] == repository}
-    return _reached(own, pool({witness: each for witness, each in rows.items() if witness not in own}), factor, quorum)
+    return in_full(own), pool({witness: each for witness, each in rows.items() if witness not in own})
 
 
-def _reached(own: Mapping[Witness, Sum], others: Pool, factor: Factor, quorum: int) -> Cell | None:
-    weight, value = (sum(each[part] for each in own.values()) for part in (0, 1))
+def _reached(own: Pool, others: Pool, factor: Factor, quorum: int) -> Cell | None:
     if others.repositories < quorum or (factor is Factor.ACCEPTANCE and others.people < quorum):
         others = Pool()
-    return cell_of(weight + others.weight, value + others.value, (weight > 0) + others.repositories)
+    return cell_of(own.weight + others.weight, own.value + others.value, own.repositories + others.repositories)
 
 
 def cell_of(weight: int, value: int, witnesses: int) -> Cell | None:
@@ -129,35 +150,47 @@ def cell_of(weight: int, value: int, witnesses: int) -> Cell | None:
 NEVER = -1
 """The period of a pool that was not made yet."""
 
-_ORDER = tuple(pools.c[name] for name in SPOT)
+_KEY = (*SPOT, "repository")
+_ORDER = tuple(pools.c[name] for name in _KEY)
 
 
-def hold(connection: Connection, spots: Iterable[Spot]) -> dict[Spot, tuple[int, Pool]]:
-    """The stored pools of these cells by period, made where they are missing, and kept from other writers until the end of the
-    transaction. They are locked in the order of their keys: two writers cannot deadlock."""
-    shared = sorted(spot for spot in spots if spot[0] not in PRIVATE)
-    if not shared:
-        return {}
-    for batch in in_batches(shared):
-        missing = [{**dict(zip(SPOT, spot, strict=True)), **_row(NEVER, Pool())} for spot in batch]
+def _keys(spot: Spot, repositories: Iterable[str]) -> Iterator[Key]:
+    for repository in {*repositories, *(() if spot[0] in PRIVATE else (EVERYBODY,))}:
+        yield (*spot, repository)
+
+
+def hold(connection: Connection, sums: Sums) -> dict[Key, tuple[int, Pool]]:
+    """The stored pools that these sums move by period, made where they are missing, and kept from other writers until the end
+    of the transaction. They are locked in the order of their keys: two writers cannot deadlock."""
+    keys = (key for spot, rows in sums.items() for key in _keys(spot, (entry[0] for entry in rows)))
+    return _hold(connection, keys)
+
+
+def _hold(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[int, Pool]]:
+    wanted = sorted(keys)
+    for batch in in_batches(wanted):
+        missing = [_row(key, NEVER, Pool()) for key in batch]
         connection.execute(dialect_insert(connection, pools).on_conflict_do_nothing(), missing)
     return {
-        spot: known
-        for batch in in_batches(shared, 200)
-        for spot, known in _stored(connection, or_(*map(_at, batch)), hold=True).items()
+        key: known
+        for batch in in_batches(wanted, 200)
+        for key, known in _stored(connection, or_(*map(_at, batch)), hold=True).items()
     }
 
 
-def move(connection: Connection, held: Mapping[Spot, tuple[int, Pool]], added: Sums) -> None:
+def move(connection: Connection, held: Mapping[Key, tuple[int, Pool]], added: Sums) -> None:
     """Bring held pools up to date after these sums were added to the cells."""
-    for spot, (period, known) in held.items():
-        then = max(part_of for _, _, part_of in added[spot])
-        made = _anew(connection, spot, then) if then > period else _moved(connection, spot, period, known, added[spot])
-        _keep(connection, spot, max(then, period), made)
+    then = {key: max(period, *(part_of for _, _, part_of in added[key[:4]])) for key, (period, _) in held.items()}
+    moved = {
+        key: _moved(connection, key[:4], period, known, added[key[:4]])
+        for key, (period, known) in held.items()
+        if key[4] == EVERYBODY and then[key] == period
+    }
+    _keep(connection, then, moved | _anew(connection, {key: then[key] for key in held.keys() - moved.keys()}))
 
 
 def _moved(connection: Connection, spot: Spot, period: int, known: Pool, added: Mapping[Entry, Sum]) -> Pool:
-    """A pool after these additions: by the rows of their repositories and of their people alone."""
+    """The pool of all after these additions: by the rows of their repositories and of their people alone."""
     repositories, people = {entry[0] for entry in added}, {entry[1] for entry in added}
     touched = or_(cells.c.repository.in_(repositories), cells.c.teacher.in_(people - {""}))
     after = _rows(connection, spot, touched)
@@ -177,37 +210,63 @@ def _less(one: Sum, other: Sum) -> Sum:
     return one[0] - other[0], one[1] - other[1]
 
 
-def refresh(connection: Connection, spots: Iterable[Spot], period: int) -> None:
+def refresh(connection: Connection, keys: Iterable[Key], period: int) -> None:
     """Make pools of earlier periods those of this one."""
-    for spot, (known, _) in hold(connection, spots).items():
-        if known < period:
-            _keep(connection, spot, period, _anew(connection, spot, period))
+    old = {key: period for key, (known, _) in _hold(connection, keys).items() if known < period}
+    _keep(connection, old, _anew(connection, old))
 
 
 def replace(connection: Connection, sums: Sums) -> None:
     """Make these the pools of the whole table, in the latest period that it has evidence of."""
     period = max((entry[2] for rows in sums.values() for entry in rows), default=0)
     connection.execute(delete(pools))
-    made = ((spot, pool(faded(rows, period))) for spot, rows in sums.items() if spot[0] not in PRIVATE)
-    insert_many(
-        connection, pools, ({**dict(zip(SPOT, spot, strict=True)), **_row(period, each)} for spot, each in made)
-    )
+    insert_many(connection, pools, (row for spot, rows in sums.items() for row in _rows_of(spot, rows, period)))
 
 
-def _anew(connection: Connection, spot: Spot, period: int) -> Pool:
-    return pool(faded(_rows(connection, spot), period))
+def _rows_of(spot: Spot, rows: Mapping[Entry, Sum], period: int) -> Iterator[Row]:
+    of: dict[str, dict[Witness, Sum]] = {}
+    now = faded(rows, period)
+    for witness, each in now.items():
+        of.setdefault(witness[0], {})[witness] = each
+    for key in _keys(spot, of):
+        made = pool(now) if key[-1] == EVERYBODY else in_full(of[key[-1]])
+        yield _row(key, period, made)
 
 
-def _keep(connection: Connection, spot: Spot, period: int, made: Pool) -> None:
-    connection.execute(pools.update().where(_at(spot)).values(**_row(period, made)))
+def _anew(connection: Connection, periods: Mapping[Key, int]) -> dict[Key, Pool]:
+    """These pools, each of a period, by the rows of their cells."""
+    made = {}
+    for batch in in_batches(periods, 200):
+        rows = rows_where(connection, or_(*map(_of, batch)))
+        for key in batch:
+            now = faded(rows.get(key[:4], {}), periods[key])
+            own = {witness: each for witness, each in now.items() if witness[0] == key[4]}
+            made[key] = pool(now) if key[4] == EVERYBODY else in_full(own)
+    return made
 
 
-def _row(period: int, made: Pool) -> Row:
-    return {"period": period, **made._asdict()}
+def _keep(connection: Connection, periods: Mapping[Key, int], made: Mapping[Key, Pool]) -> None:
+    at = and_(*(pools.c[name] == bindparam(f"at_{name}") for name in _KEY))
+    rows = [
+        {**{f"at_{name}": part for name, part in zip(_KEY, key, strict=True)}, "period": periods[key], **each._asdict()}
+        for key, each in made.items()
+    ]
+    if rows:
+        connection.execute(pools.update().where(at), rows)
 
 
-def _at(spot: Spot) -> ColumnElement[bool]:
-    return and_(*(pools.c[name] == value for name, value in zip(SPOT, spot, strict=True)))
+def _row(key: Key, period: int, made: Pool) -> Row:
+    return {**dict(zip(_KEY, key, strict=True)), "period": period, **made._asdict()}
+
+
+def _at(key: Key) -> ColumnElement[bool]:
+    return and_(*(pools.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+
+
+def _of(key: Key) -> ColumnElement[bool]:
+    """The rows of a pool."""
+    here = [cells.c[name] == value for name, value in zip(SPOT, key[:4], strict=True)]
+    return and_(*here, *(() if key[4] == EVERYBODY else (cells.c.repository == key[4],)))
 
 
 def at_levels(table: Table, levels: Sequence[Level], *also: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -232,10 +291,12 @@ def _rows(connection: Connection, spot: Spot, *which: ColumnElement[bool]) -> di
     return rows_where(connection, here).get(spot, {})
 
 
-def _stored(connection: Connection, which: ColumnElement[bool], *, hold: bool = False) -> dict[Spot, tuple[int, Pool]]:
-    query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).where(which).order_by(*_ORDER)
-    rows = connection.execute(query.with_for_update() if hold else query)
-    return {(scope, key, of, factor): (period, Pool(*sums)) for scope, key, of, factor, period, *sums in rows}
+def _stored(connection: Connection, which: ColumnElement[bool], *, hold: bool = False) -> dict[Key, tuple[int, Pool]]:
+    query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).where(which)
+    rows = connection.execute(query.order_by(*_ORDER).with_for_update() if hold else query).all()
+    return {
+        (scope, key, of, factor, whose): (period, Pool(*sums)) for scope, key, of, factor, whose, period, *sums in rows
+    }
 
 
 # ── Reading
@@ -245,30 +306,37 @@ Found = dict[tuple[Level, str, Factor], Cell]
 
 def read(
     connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int
-) -> tuple[Found, set[Spot]]:
-    """The cells at these levels that hold evidence for a repository, as it counts in a period; and those whose pool is of an
+) -> tuple[Found, set[Key]]:
+    """The cells at these levels that hold evidence for a repository, as it counts in a period; and the pools that are of an
     earlier one."""
-    own = rows_where(connection, at_levels(cells, levels, cells.c.repository == repository))
-    stored = _stored(connection, at_levels(pools, [level for level in levels if level.scope not in PRIVATE]))
-    found: Found = {}
-    old: set[Spot] = set()
-    for spot in own.keys() | stored.keys():
-        mine, factor = faded(own.get(spot, {}), period), Factor(spot[3])
-        of, whole = stored.get(spot, (NEVER, Pool()))
-        others = Pool() if spot[0] in PRIVATE else _without(whole, mine, quorum) if of == period else None
-        old |= {spot} if others is None and of < period else set()
+    stored = _stored(connection, at_levels(pools, levels, pools.c.repository.in_((repository, EVERYBODY))))
+    parts: dict[Spot, tuple[Pool, Pool]] = {}
+    unsure: list[Key] = []
+    for spot in {key[:4] for key in stored}:
+        then, mine = stored.get((*spot, repository), (period, Pool()))
+        of, whole = stored.get((*spot, EVERYBODY), (period, Pool()))
+        others = _without(whole, mine, quorum) if of == then == period else None
         if others is None:
-            cell = reaching(faded(_rows(connection, spot), period), repository, factor, quorum)
+            unsure.append((*spot, EVERYBODY))
         else:
-            cell = _reached(mine, others, factor, quorum)
-        if cell is not None:
-            found[Level(spot[0], spot[1]), spot[2], factor] = cell
-    return found, old
+            parts[spot] = (mine, others)
+    for batch in in_batches(unsure, 200):
+        rows = rows_where(connection, or_(*map(_of, batch)))
+        parts |= {spot: _parts(faded(each, period), repository) for spot, each in rows.items()}
+    found = {}
+    for (scope, at, strategy, factor), (own, others) in parts.items():
+        if cell := _reached(own, others, Factor(factor), quorum):
+            found[Level(scope, at), strategy, Factor(factor)] = cell
+    return found, {key for key, (of, _) in stored.items() if of < period}
 
 
-def _without(whole: Pool, own: Mapping[Witness, Sum], quorum: int) -> Pool | None:
-    """A pool without what is in it of one repository; None where the rows must tell whether others are a quorum of people, as
-    some of this repository's may have taught elsewhere too."""
-    mine = pool(own)
-    others = Pool(*(all_ - one for all_, one in zip(whole, mine, strict=True)))
-    return None if others.people < quorum <= whole.people else others
+def _without(whole: Pool, own: Pool, quorum: int) -> Pool | None:
+    """A pool of all without what is in it of one repository; None where the rows must tell whether others are a quorum of
+    people, as some of this repository's may have taught elsewhere too."""
+    if whole == Pool():
+        return whole
+    people = whole.people - own.people
+    if people < quorum <= whole.people:
+        return None
+    weight, value = share(own.weight, own.value)
+    return Pool(whole.weight - weight, whole.value - value, whole.repositories - own.repositories, people)

@@ -216,12 +216,12 @@ cells = Table(
 pools = Table(
     "pools",
     metadata,
-    *_keys("scope", "key", "strategy", "factor"),
+    *_keys("scope", "key", "repository", "strategy", "factor"),
     *_required(Integer, "period"),
     *_required(BigInteger, "weight", "value"),
     *_required(Integer, "repositories", "people"),
 )
-"""What all repositories' evidence in a shared cell adds up to in a period."""
+"""What a repository's evidence in a cell adds up to in a period, and all repositories' in a shared one."""
 
 # ── Memory ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

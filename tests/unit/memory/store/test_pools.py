@@ -10,10 +10,10 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import delete
+from sqlalchemy import delete, text
 
 from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
-from memory.store import Store, totals
+from memory.store import Store, open_store, totals
 from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, pool, share
 from memory.store.tables import pools
 
@@ -190,3 +190,20 @@ def test_a_rebuild_makes_the_pools_anew(store: Store, decide: Decide, react: Rea
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == before
     store.ledger.rebuild(lambda *_: (), lambda *_: ())
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == {}
+
+
+def test_a_database_without_own_pools_is_upgraded(
+    store: Store, database_url: str, decide: Decide, react: React, now: datetime
+) -> None:
+    """One of revision 0060, whose pools are those of all alone, reads the same afterwards."""
+    rng = random.Random(7)
+    teach(store, decide, react, *(evidence(rng, period_of(now)) for _ in range(40)))
+    before = store.ledger.cells(LEVELS, repository=HERE, at=now)
+    columns = "scope, key, strategy, factor, period, weight, value, repositories, people"
+    with store.database.writing() as connection:
+        connection.execute(text(f"CREATE TABLE former AS SELECT {columns} FROM pools WHERE repository = '*'"))
+        connection.execute(text("DROP TABLE pools"))
+        connection.execute(text("ALTER TABLE former RENAME TO pools"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0060'"))
+    with open_store(database_url) as upgraded:
+        assert upgraded.ledger.cells(LEVELS, repository=HERE, at=now) == before != {}
