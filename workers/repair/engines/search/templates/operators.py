@@ -70,12 +70,20 @@ def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield from site.tokens(target.operator, sorted(signs, key=last.__contains__), around=node)
 
 
+_IDLE = {"0": ("+", "-", "|", "^", "<<", ">>"), "1": ("*", "/", "//", "**")}
+"""Operators that make nothing of this right operand."""
+
+
 @template(cst.BinaryOperation, strategy="operators", prior=0.7, families=(*_VALUES, Family.TYPE))
 def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
-    """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip."""
+    """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip.
+
+    Never `a * 1`, which is `a`: other templates drop the operand.
+    """
     text = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
     formatting = text and isinstance(node.operator, cst.Modulo)
-    signs = _with_rest(_ARITHMETIC, site.code(node.operator), _COMPUTING)
+    idle = _IDLE.get(site.code(node.right), ())
+    signs = (sign for sign in _with_rest(_ARITHMETIC, site.code(node.operator), _COMPUTING) if sign not in idle)
     return site.tokens(node.operator, () if formatting else signs, around=node)
 
 
