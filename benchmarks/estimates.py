@@ -131,11 +131,11 @@ def off_policy(worlds: int, tasks: int) -> None:
     """Coverage of each figure for each policy."""
     found: defaultdict[tuple[str, str], Coverage] = defaultdict(Coverage)
     refused: defaultdict[str, int] = defaultdict(int)
-    named = targets(PRESENT.version)
     for seed in range(worlds):
         world = Chances(seed)
         with tempfile.TemporaryDirectory() as home, open_store(f"sqlite:///{home}/apprentice.db") as store:
             log = lived(store, world, seed, tasks)
+        named = targets(PRESENT.version, log)
         walked = replay(log, named)
         for name in named:
             estimates, truth = estimate(walked.steps, walked.chances[name]), truths(log, walked, name, world)
@@ -143,7 +143,9 @@ def off_policy(worlds: int, tasks: int) -> None:
             for figure in FIGURES:
                 if (value := getattr(estimates, figure)) is not None:
                     found[name, figure].add(value, truth[figure])
-    rows = [(f"{name}: {figure}", found[name, figure].text()) for name in named for figure in FIGURES]
+    rows = [
+        (f"{name}: {figure}", found[name, figure].text()) for name in targets(PRESENT.version, []) for figure in FIGURES
+    ]
     notes = [f"{name}: refused in {count} of {worlds} worlds" for name, count in refused.items() if count]
     show(f"Off-policy estimates: intervals that hold the truth, {worlds} worlds of {tasks} repairs", rows, notes)
 

@@ -36,13 +36,13 @@ def evaluate(
     with refusing():
         context = command_context()
         store = context.store
-        policies = targets(current(store).version)
+        log = store.ledger.logged(TaskKind.REPAIR)
+        policies = targets(current(store).version, log)
         _known(policy, ("all", *policies))
         if reinstate is not None:
             _known(reinstate, (CONTROL, *VERSIONS))
             use_version(store, reinstate, context.clock(), opaque_id())
-            policies = targets(reinstate)
-        log = store.ledger.logged(TaskKind.REPAIR)
+            policies = targets(reinstate, log)
         judged = look(store, log)
         wanted = [name for name in policies if name != judged.version] if policy == "all" else [policy]
         chosen = {name: policies[name] for name in wanted}

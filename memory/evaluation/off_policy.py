@@ -21,6 +21,7 @@ from datetime import datetime
 
 import numpy as np
 
+from memory.evaluation.textbook import epsilon_greedy, q_learning, softmax
 from memory.intervals import Numbers, effective
 from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, LoggedDecision, Outcome, Signal
 from memory.policy import q_table as policy
@@ -85,11 +86,13 @@ def _greedy(made: Decision, cells: policy.Cells) -> Sequence[float]:
     return [(q == max(worth)) / share for q in worth]
 
 
-def targets(active: str) -> dict[str, EvaluatedPolicy]:
-    """Every policy that can be evaluated; `present` is the version in use."""
+def targets(active: str, log: Sequence[LoggedDecision]) -> dict[str, EvaluatedPolicy]:
+    """Every policy that can be evaluated on a log; `present` is the version in use."""
     versions = {name: of_version(parameters) for name, parameters in policy.VERSIONS.items()}
     present = _control if active == policy.CONTROL else versions[active]
-    return {"present": present, policy.CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only, **versions}
+    ours = {"present": present, policy.CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only, **versions}
+    textbooks = {"q-learning": q_learning(log), "epsilon-greedy": epsilon_greedy, "softmax": softmax}
+    return ours | textbooks
 
 
 # ── Replay ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from memory.evaluation.off_policy import evaluate, replay, targets
+from memory.evaluation.textbook import q_learning
 from memory.model import Arm, Decision, Factor, RetryMode, SignalKind
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, Cells
@@ -54,7 +55,7 @@ def test_a_verdict_counts_from_when_it_was_given() -> None:
 def test_the_order_of_reading_does_not_matter() -> None:
     """A log in any order gives the same evaluation."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 3 == 0) for n in range(90)]
-    made = [targets(PRESENT.version) for _ in range(2)]
+    made = [targets(PRESENT.version, each) for each in (log, log[::-1])]
     assert evaluate(log, made[0]) == evaluate(log[::-1], made[1])
 
 
@@ -88,16 +89,16 @@ def test_recorded_odds_are_used_where_the_version_decided() -> None:
         logged(0, odds, "a", proven=True, version=PRESENT.version),
         logged(1, EVEN, "a", proven=True, version=PRESENT.version, arm=Arm.CONTROL),
     ]
-    walked = replay(log, {"present": targets(PRESENT.version)["present"]})
+    walked = replay(log, {"present": targets(PRESENT.version, log)["present"]})
     assert walked.chances["present"][0].tolist() == [0.9, 0.1]
     assert walked.chances["present"][1].tolist() != [0.5, 0.5]
 
 
-@pytest.mark.parametrize("name", sorted(targets(PRESENT.version)))
+@pytest.mark.parametrize("name", sorted(targets(PRESENT.version, [])))
 def test_every_named_policy_gives_probabilities(name: str) -> None:
     """They sum to 1 at every decision, also once much was learned."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(40)]
-    for chances in replay(log, {name: targets(PRESENT.version)[name]}).chances[name]:
+    for chances in replay(log, {name: targets(PRESENT.version, log)[name]}).chances[name]:
         assert chances.sum() == pytest.approx(1.0)
         assert (chances >= 0.0).all()
 
@@ -105,10 +106,26 @@ def test_every_named_policy_gives_probabilities(name: str) -> None:
 def test_policies_differ_as_their_names_say() -> None:
     """After "a" was proven twenty times and "b" never: greedy is certain, control is even, the present one leans."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(41)]
-    walked = replay(log, targets(PRESENT.version))
+    walked = replay(log, targets(PRESENT.version, log))
     last = {name: chances[-1][0] for name, chances in walked.chances.items()}
     assert (last["greedy"], last[CONTROL]) == (1.0, 0.5)
     assert last["prior-only"] < 0.7 < last["present"] < 1.0
+    assert last["q-learning"] == last["epsilon-greedy"] == pytest.approx(0.95)
+    assert last["softmax"] > 0.999
+
+
+def test_q_learning_looks_one_decision_ahead() -> None:
+    """What failed and left "c" to be proven is worth more than what failed and left nothing; the first choice knew neither."""
+    log = []
+    for n in range(0, 40, 3):
+        log += [
+            logged(n, EVEN, "a", proven=False, task=f"t{n}"),
+            logged(n + 1, {"c": 1.0}, "c", proven=True, task=f"t{n}"),
+            logged(n + 2, EVEN, "b", proven=False, task=f"u{n}"),
+        ]
+    walked = replay(log, {"q": q_learning(log)}).chances["q"]
+    assert walked[0].tolist() == [0.5, 0.5]
+    assert walked[-1].tolist() == pytest.approx([0.95, 0.05])
 
 
 def test_a_resolved_thread_is_no_verdict() -> None:

@@ -1,0 +1,89 @@
+"""The agents of the textbooks, as policies that the ledger can estimate: what the table in use has to be better than.
+
+Each keeps one value for an error type and a strategy, learns from tests alone, and never repeats what failed in an episode,
+as that is not available any more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from types import MappingProxyType
+
+from memory.model import Decision, Factor, LoggedDecision, Outcome
+from memory.policy import q_table as policy
+from memory.reflections import is_mode
+
+EPSILON = 0.1
+TEMPERATURE = 0.05
+STEP = 0.1
+DISCOUNT = 0.9
+
+_Row = tuple[str, str]
+
+
+def epsilon_greedy(made: Decision, cells: policy.Cells) -> Sequence[float]:
+    """The greatest mean, or with probability `EPSILON` anything (Sutton and Barto 2018, section 2.4)."""
+    return _mostly_greedy(_means(made, cells))
+
+
+def softmax(made: Decision, cells: policy.Cells) -> Sequence[float]:
+    """Chances in proportion to exp(mean / `TEMPERATURE`) (Sutton and Barto 2018, section 2.8)."""
+    means = _means(made, cells)
+    weights = [math.exp((mean - max(means)) / TEMPERATURE) for mean in means]
+    return [weight / sum(weights) for weight in weights]
+
+
+def q_learning(log: Sequence[LoggedDecision]) -> Callable[[Decision, policy.Cells], Sequence[float]]:
+    """Q(s, a) += step * (r + discount * max Q(s', .) - Q(s, a)) (Watkins 1989) along the log, epsilon-greedy.
+
+    s' is the error type with what is left in the task's next decision. A failure that none follows ends its episode.
+    """
+    attempts = (entry for entry in log if not is_mode(entry.decision.chosen))
+    learned = _learned(sorted(attempts, key=lambda entry: (entry.decision.created_at, entry.decision.id)))
+    return lambda made, _cells: learned[made.id]
+
+
+def _learned(log: Sequence[LoggedDecision]) -> Mapping[str, Sequence[float]]:
+    q: defaultdict[_Row, float] = defaultdict(float)
+    chances: dict[str, Sequence[float]] = {}
+    following = _following(log)
+    for _, _, made, outcome in sorted(_events(log), key=lambda event: event[:2]):
+        if outcome is None:
+            chances[made.id] = _mostly_greedy([q[made.state.label, name] for name in made.available])
+        else:
+            after = following.get(made.id)
+            left = max((q[after.state.label, name] for name in after.available), default=0.0) if after else 0.0
+            row = (made.state.label, made.chosen)
+            q[row] += STEP * (outcome.target + DISCOUNT * left - q[row])
+    return MappingProxyType(chances)
+
+
+def _following(log: Sequence[LoggedDecision]) -> Mapping[str, Decision]:
+    """The next decision of the same task, by the id of the one before."""
+    of_task: defaultdict[str, list[Decision]] = defaultdict(list)
+    for entry in log:
+        of_task[entry.decision.task_id].append(entry.decision)
+    return {one.id: next_ for each in of_task.values() for one, next_ in pairwise(each)}
+
+
+def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, Decision, Outcome | None]]:
+    """Choices and their test results; at the same time a choice comes first, which did not know it."""
+    for entry in log:
+        yield entry.decision.created_at, 0, entry.decision, None
+        if entry.outcome is not None:
+            yield entry.outcome.created_at, 1, entry.decision, entry.outcome
+
+
+def _means(made: Decision, cells: policy.Cells) -> list[float]:
+    """Of proof for this error type, in all repositories; 0 for what was never tried."""
+    found = (cells.get((made.state.everywhere, name, Factor.PROOF)) for name in made.available)
+    return [0.0 if cell is None else cell.mean for cell in found]
+
+
+def _mostly_greedy(values: Sequence[float]) -> Sequence[float]:
+    best, even = max(values), EPSILON / len(values)
+    return [even + (1.0 - EPSILON) * (value == best) / values.count(best) for value in values]
