@@ -21,6 +21,7 @@ import httpx
 from bot.web.events import KNOWN, SENT_TO_EVERY_APP
 from bot.web.signature import HEADER, sign
 from memory.errors import StoreError
+from memory.model.jobs import JobState
 from memory.store import open_store
 from workers.environments import uv_command
 from workers.environments.interpreters import interpreter_at, interpreters
@@ -75,6 +76,7 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         *_files(mint),
         _disk(settings),
         *_database(settings),
+        *_dead_jobs(settings),
         _types(),
         _embeddings(settings),
         _model(settings),
@@ -200,6 +202,18 @@ def _database(settings: WorkerSettings) -> Iterator[MachineCheck]:
                 yield _clock("database", store.clock.ahead())
     except StoreError as error:
         yield _missing_check("database", str(error))
+
+
+def _dead_jobs(settings: WorkerSettings) -> Iterator[MachineCheck]:
+    """Where there are some: they need an operator."""
+    try:
+        with open_store(settings.database()) as store:
+            dead = store.upkeep.unfinished()[JobState.DEAD]
+    except StoreError:  # the check of the database says so
+        return
+    if dead:
+        detail = f"{dead} ended the processes that ran them: `apprentice jobs list --state dead` shows which"
+        yield MachineCheck(name="dead jobs", state=CheckState.OPTIONAL, detail=detail)
 
 
 def _clock(of: str, ahead: timedelta) -> MachineCheck:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import msgspec
 
 from memory.model import Actor, SignalKind
+from memory.model.jobs import Priority
 
 ACTED_ON: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -262,6 +263,27 @@ OwnJob = RedeliverWebhooks | CheckPolicy
 """Work without a repository."""
 
 Job = RepositoryJob | OwnJob
+
+PRIORITIES: Mapping[type, Priority] = MappingProxyType(
+    {
+        AnswerCommand: Priority.QUICK,
+        Feedback: Priority.QUICK,
+        TrackPull: Priority.QUICK,
+        StartCi: Priority.QUICK,
+        ReportFailure: Priority.QUICK,
+        RemoveDuplicate: Priority.QUICK,
+        AnswerQuestion: Priority.QUESTION,
+        LocateIssue: Priority.QUESTION,
+        ShareLearnings: Priority.QUESTION,
+        ReviewPull: Priority.REVIEW,
+        Fix: Priority.REPAIR,
+        LearnHistory: Priority.BACKGROUND,
+        PollReactions: Priority.BACKGROUND,
+        RedeliverWebhooks: Priority.BACKGROUND,
+        CheckPolicy: Priority.BACKGROUND,
+    }
+)
+"""What is done first, if several kinds of jobs wait. QUICK ones run no code of a repository and ask no model."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)

@@ -170,7 +170,16 @@ class WorkerSettings(GitHubSettings):
         gt=0,
         description="Time for one repair, its proof included: a third at most finds what fails, the last sixth at most is kept for the proof.",
     )
-    workers: int = Field(2, ge=1, description="Number of jobs that one `apprentice worker` runs at the same time.")
+    workers: int = Field(
+        3,
+        ge=1,
+        description="Number of jobs that one `apprentice worker` runs at the same time; of two or more one is kept for answers and feedback.",
+    )
+    jobs_per_installation: int = Field(
+        8,
+        ge=0,
+        description="Reviews, repairs and other long jobs of one installation that run at the same time at most, on all workers together; 0 for no limit.",
+    )
     lease_seconds: float = Field(
         60.0,
         gt=0,
@@ -249,6 +258,23 @@ class WorkerSettings(GitHubSettings):
     )
     model_timeout_seconds: float = Field(120.0, gt=0, description="Time limit of one answer of the model.")
     model_stream: bool = Field(True, description="Stream the model's answers, if the API can.")
+    job_seconds: float = Field(
+        3600.0,
+        gt=0,
+        validate_default=True,
+        description="Time for one job, with all that it waits for; one that takes longer has failed, and one that hangs ends with its process.",
+    )
+
+    @field_validator("job_seconds")
+    @classmethod
+    def _outlives_runs(cls, seconds: float, info: ValidationInfo) -> float:
+        """A job that keeps to the limits of what it runs is never ended for its time."""
+        limits = ("budget_seconds", "sandbox_wall_seconds", "model_seconds")
+        least = sum(info.data.get(name, 0.0) for name in limits)
+        if seconds <= least:
+            names = " and ".join(PREFIX + name.upper() for name in limits)
+            raise ValueError(f"it must be more than {names} together, {least:g}")
+        return seconds
 
     @field_validator("review_tools")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 
 class JobState(StrEnum):
@@ -15,6 +15,16 @@ class JobState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     DEAD = "dead"
+
+
+class Priority(IntEnum):
+    """What is done first, if several jobs wait. All but QUICK ones may take minutes: they are long."""
+
+    QUICK = 0
+    QUESTION = 1
+    REVIEW = 2
+    REPAIR = 3
+    BACKGROUND = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +44,7 @@ class NewJob:
     actor_id: int | None = None
     installation_id: int | None = None
     conversation: str | None = None
+    priority: Priority = Priority.BACKGROUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +56,19 @@ class Delivery:
     received_at: datetime
     body_hash: str | None = None
     jobs: tuple[NewJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimer:
+    """One of the `processes` of a worker, whose names differ after the last colon.
+
+    All but one of them may run long jobs at the same time. No installation has more than `most` long jobs running; 0 for no
+    limit.
+    """
+
+    name: str
+    processes: int = 1
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ __all__ = ["Store", "await_store", "open_store"]
 
 LONGEST_PAUSE = 5.0
 
-HEAD = "0070"
+HEAD = "0075"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from zlib import crc32
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
-from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
+from memory.model.jobs import Claimer, Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.database import Database, Row, changed, dialect_insert, in_batches, insert_new, queue_for, row_of
 from memory.store.job_control import is_drained
 from memory.store.tables import deliveries, effects, holds, jobs
+from memory.store.turns import Turns, place
 
 MAX_ABANDONED = 5
 """A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
 
 
-_LOCK_ID = 0x4C494D54  # any constant that nothing else in the database uses
+_LOCK_ID, _CLAIM_LOCK_ID = 0x4C494D54, 0x434C4149  # any constants that nothing else in the database uses
 
 LONGEST_WAIT = timedelta(hours=25)
 """No job waits longer, whatever time a wrong clock gave it."""
 
-FAIR_WINDOW = timedelta(minutes=10)
-"""How long a job that has ended counts for its repository and its account when a turn is given."""
-
 _OTHERS = jobs.alias("others")
-_WHO = (jobs.c.repository_id, jobs.c.actor_id)
+
+LastWords = Callable[[str, bytes, str], Sequence[NewJob]]
+
+
+def _none(_job_id: str, _payload: bytes, _reason: str) -> Sequence[NewJob]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Inbox:
     """
 
     database: Database
+    turns: Turns = field(default_factory=Turns)
 
     def record_deliveries(self, batch: Sequence[Delivery]) -> list[bool]:
         """Store deliveries with their jobs, in one commit: all or none. Durable on return.
@@ -54,16 +56,29 @@ class Inbox:
         with self.database.writing() as connection:
             return _enqueue(connection, jobs, created_at=now or datetime.now(UTC))
 
-    def lease(
-        self,
-        job_id: str,
-        *,
-        worker: str,
-        now: datetime,
-        seconds: float,
-        last_words: Callable[[str, bytes, str], Sequence[NewJob]] = lambda _id, _payload, _reason: (),
+    def claim(
+        self, claimer: Claimer, *, now: datetime, seconds: float, last_words: LastWords = _none
     ) -> LeasedJob | None:
-        """Lease a job that is ready or whose lease has expired; None when it cannot be leased, or workers may take none.
+        """Lease the job whose turn it is; None where there is none that this worker may take now.
+
+        Claims queue up, so that no two take what together would be too many: see memory.store.turns.
+        """
+        with self.database.writing() as connection:
+            if is_drained(connection):
+                return None
+            queue_for(connection, _CLAIM_LOCK_ID)
+            for _ in range(MAX_ABANDONED):  # one may turn out to be dead, and the next one's turn comes
+                job_id = self.turns.next_job(connection, claimer, now)
+                if job_id is None:
+                    return None
+                if leased := _lease(connection, job_id, claimer.name, now, seconds, last_words):
+                    return leased
+            return None
+
+    def lease(
+        self, job_id: str, *, worker: str, now: datetime, seconds: float, last_words: LastWords = _none
+    ) -> LeasedJob | None:
+        """Lease this job, whosever turn it is, if it is ready or its lease has expired; None where it cannot be leased.
 
         One that killed too many workers is declared dead. `last_words` makes the jobs that follow from that, of its id, its
         payload and the reason, in the same transaction.
@@ -71,61 +86,8 @@ class Inbox:
         with self.database.writing() as connection:
             if is_drained(connection):
                 return None
-            _queue_for_conversation(connection, job_id)
-            free = select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update(of=jobs)
-            row = connection.execute(free).one_or_none()
-            if row is None:
-                return None
-            abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
-            if abandoned >= MAX_ABANDONED:
-                reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
-                connection.execute(_burial(job_id, abandoned, now, reason))
-                _enqueue(connection, last_words(job_id, row.payload, reason), created_at=now)
-                return None
-            leased = LeasedJob(
-                id=row.id,
-                kind=row.kind,
-                payload=row.payload,
-                attempts=row.attempts + 1,
-                token=row.token + 1,
-                worker=worker,
-                waits=row.waits,
-                waiting_since=row.waiting_since,
-                conversation=row.conversation,
-            )
-            until = now + timedelta(seconds=seconds)
-            grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
-            connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None}))
-            return leased
-
-    def fairest(self, job_id: str, *, now: datetime) -> str:
-        """The job to lease instead of this one: no repository, and in it no account, fills the queue for the others.
-
-        The longest waiting job of the repository, and then the account, with the fewest jobs in the last minutes; this one
-        where it is one of theirs. A message is for one job, whichever: a job that ended under another's message leaves its own.
-        """
-        with self.database.reading() as connection:
-            due = connection.execute(select(*_WHO, func.min(jobs.c.run_after)).where(_free(now)).group_by(*_WHO)).all()
-            own = connection.execute(select(*_WHO).where(jobs.c.id == job_id, _free(now))).one_or_none()
-            if not due or (own and len(due) == 1):
-                return job_id
-            done = or_(jobs.c.ended_at > now - FAIR_WINDOW, jobs.c.state == JobState.LEASED)
-            served = connection.execute(select(*_WHO, func.count()).where(done).group_by(*_WHO)).all()
-            by_account = {(repository, actor): count for repository, actor, count in served}
-            by_repository = Counter[int | None]()
-            for (repository, _), count in by_account.items():
-                by_repository[repository] += count
-            order = {
-                (repository, actor): (by_repository[repository], by_account.get((repository, actor), 0), since)
-                for repository, actor, since in due
-            }
-            first = min(order, key=lambda who: order[who])
-            if own and order[tuple(own)][:2] == order[first][:2]:
-                return job_id
-            theirs = (column.is_not_distinct_from(value) for column, value in zip(_WHO, first, strict=True))
-            query = select(jobs.c.id).where(_free(now), *theirs).order_by(jobs.c.run_after, jobs.c.id).limit(1)
-            chosen: str = connection.execute(query).scalar_one()
-            return chosen
+            queue_for(connection, _CLAIM_LOCK_ID)
+            return _lease(connection, job_id, worker, now, seconds, last_words)
 
     def stored_after(self, when: datetime, kind: str, repository_id: int, number: int) -> list[StoredJob]:
         """The jobs of a kind about an issue or pull request that were stored after a time, oldest first."""
@@ -303,11 +265,34 @@ def _change(connection: Connection, leased: LeasedJob, **values: object) -> bool
     return done
 
 
-def _queue_for_conversation(connection: Connection, job_id: str) -> None:
-    """Two workers must not lease two jobs of one conversation at the same time: neither would see the other's lease."""
-    conversation = connection.execute(select(jobs.c.conversation).where(jobs.c.id == job_id)).scalar_one_or_none()
-    if conversation is not None:
-        queue_for(connection, crc32(conversation.encode()) + _LOCK_ID)
+def _lease(
+    connection: Connection, job_id: str, worker: str, now: datetime, seconds: float, last_words: LastWords
+) -> LeasedJob | None:
+    free = select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update(of=jobs)
+    row = connection.execute(free).one_or_none()
+    if row is None:
+        return None
+    abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
+    if abandoned >= MAX_ABANDONED:
+        reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
+        connection.execute(_burial(job_id, abandoned, now, reason))
+        _enqueue(connection, last_words(job_id, row.payload, reason), created_at=now)
+        return None
+    leased = LeasedJob(
+        id=row.id,
+        kind=row.kind,
+        payload=row.payload,
+        attempts=row.attempts + 1,
+        token=row.token + 1,
+        worker=worker,
+        waits=row.waits,
+        waiting_since=row.waiting_since,
+        conversation=row.conversation,
+    )
+    until = now + timedelta(seconds=seconds)
+    grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None}))
+    return leased
 
 
 def _stored(row: RowMapping) -> StoredJob:
@@ -331,7 +316,7 @@ def _enqueue(
 def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
     new = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": ""}
     run_after = min(job.run_after or created_at, created_at + LONGEST_WAIT)
-    return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new)
+    return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new, **place(job))
 
 
 def _given_back(now: datetime, until: datetime, reason: str) -> Row:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.types import TypeEngine
 
@@ -53,6 +54,8 @@ deliveries = Table(
     Column("body_hash", String, unique=True),
 )
 
+_READY = text("state = 'ready'")
+
 jobs = Table(
     "jobs",
     metadata,
@@ -72,7 +75,9 @@ jobs = Table(
     Column("reason", FreeText, nullable=False),
     *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id", "installation_id")),
     Column("conversation", String, index=True),
+    *(Column(name, BigInteger, nullable=False, server_default="0") for name in ("lane", "share")),
     Index(None, "state", "run_after"),
+    Index(None, "lane", "share", "run_after", sqlite_where=_READY, postgresql_where=_READY),
     Index(None, "ended_at"),
     Index(None, "repository_id", "number"),
 )

@@ -14,11 +14,22 @@ import pytest
 from inline_snapshot import snapshot
 
 from bot.background_server import BackgroundServer
-from bot.doctor import CheckState, MachineCheck, _app, _clock, _database, _disk, _interpreter, _queue, _secret
+from bot.doctor import (
+    CheckState,
+    MachineCheck,
+    _app,
+    _clock,
+    _database,
+    _dead_jobs,
+    _disk,
+    _interpreter,
+    _queue,
+    _secret,
+)
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.models import App
 from bot.web.app import create_app
-from memory.model.jobs import Delivery
+from memory.model.jobs import Delivery, NewJob
 from memory.store import open_store
 from tests.databases import migrated, migrated_store
 from tests.playground import Playground, minting_for
@@ -214,6 +225,20 @@ def test_damaged_sqlite(tmp_path: Path) -> None:
     assert state is MISSING
     assert "is damaged: " in detail
     assert detail.endswith("; restore a backup")
+
+
+def test_dead_jobs(tmp_path: Path) -> None:
+    """Jobs that ended the processes that ran them are counted, with the command that shows them."""
+    with migrated_store(tmp_path / "apprentice.db") as store:
+        assert list(_dead_jobs(settings(tmp_path))) == []
+        at = store.clock()
+        store.inbox.enqueue([NewJob(id="poison", kind="fix", payload=b"")], now=at)
+        for again in range(6):
+            store.inbox.lease("poison", worker="w", now=at + timedelta(minutes=again), seconds=1)
+        (check,) = _dead_jobs(settings(tmp_path))
+    assert (check.state, check.detail) == snapshot(
+        (OPTIONAL, "1 ended the processes that ran them: `apprentice jobs list --state dead` shows which")
+    )
 
 
 def test_disk(tmp_path: Path) -> None:

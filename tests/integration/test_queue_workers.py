@@ -24,7 +24,7 @@ from memory.store import Store
 from tests.conftest import RedisServer
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
-from workers.jobs import Fix, Job, RepositoryRef, ReviewPull
+from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef, ReviewPull
 from workers.queue.celery_app import depth, make_celery, send
 from workers.queue.runner import enqueue, rows
 from workers.queue.sweeper import sweep
@@ -40,6 +40,10 @@ def fix(number: int, guidance: str = "") -> Fix:
     return Fix(repository=REPOSITORY, actor=MARA, issue=number, pull=False, commanded=True, guidance=guidance)
 
 
+def answer(argument: str = "") -> AnswerCommand:
+    return AnswerCommand(repository=REPOSITORY, actor=MARA, number=1, comment_id=0, command="help", argument=argument)
+
+
 class House:
     """One home, one broker, one store, and the workers started on them."""
 
@@ -51,8 +55,8 @@ class House:
         self.store: Store = migrated_store(self.home / "apprentice.db")
 
     @contextmanager
-    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
-        command = [sys.executable, str(TOY_WORKER), str(self.home), self.broker_url]
+    def worker(self, *job_seconds: str) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, str(TOY_WORKER), str(self.home), self.broker_url, *job_seconds]
         process = subprocess.Popen(command, start_new_session=True)
         try:
             yield process
@@ -164,7 +168,7 @@ def test_idle_child_killed(house: House) -> None:
             os.kill(child, signal.SIGKILL)
             house.add(*(ReviewPull(repository=REPOSITORY, actor=MARA, number=child * 10 + more) for more in range(4)))
             wait_for(house.ended)
-    assert house.store.inbox.counts()[JobState.DONE] == 10
+    assert house.store.inbox.counts()[JobState.DONE] == 2 + 3 * 4
 
 
 def test_broker_wiped(house: House) -> None:
@@ -210,8 +214,9 @@ def test_redis_killed_while_all_work(redis_server: RedisServer, tmp_path: Path) 
     """A worker whose jobs all end while Redis is away takes messages again when Redis is back."""
     house = House(tmp_path, redis_server.url)
     busy = house.add(fix(1, "wait"), fix(2, "wait"))
+    house.add(answer("wait"))
     with house.store, house.worker():
-        wait_for(lambda: len(house.lines("started")) == 2)
+        wait_for(lambda: house.store.inbox.counts()[JobState.LEASED] == 3)
         redis_server.kill()
         (house.home / "go").touch()
         wait_for(lambda: house.store.inbox.counts()[JobState.LEASED] == 0)
@@ -278,3 +283,42 @@ def test_messages_are_private(tmp_path: Path) -> None:
     """The embedded broker's folder is for its owner alone."""
     make_celery(Settings(home=tmp_path))
     assert (tmp_path / "broker" / "messages").stat().st_mode & 0o077 == 0
+
+
+def test_an_answer_does_not_wait_for_repairs(house: House) -> None:
+    """While repairs run in all processes that take them, and more wait, a question of another kind is answered."""
+    house.add(*(fix(number, "wait") for number in range(9)))
+    with house.worker():
+        wait_for(lambda: len(house.lines("started")) == 2)
+        (asked,) = house.add(answer())
+        wait_for(lambda: house.lines("done") == [asked])
+        assert len(house.lines("started")) == 2
+        (house.home / "go").touch()
+        wait_for(house.ended)
+    assert len(house.lines("effects")) == 9
+
+
+def test_a_job_that_hangs(house: House) -> None:
+    """A job that never ends has failed after its time, the user is told, and its process takes other jobs again."""
+    hanging = house.add(*(fix(number, "hang") for number in range(2)))
+    others = house.add(*(fix(number) for number in range(2, 5)))
+    with house.worker("2"):
+        house.sweep_until(house.ended)
+    stored = [house.store.inbox.job(each) for each in hanging]
+    assert {(each.state, each.reason) for each in stored if each} == {
+        (JobState.FAILED, "gave up: it ran longer than 2 s")
+    }
+    assert house.lines("told") == ["gave up: it ran longer than 2 s"] * 2
+    assert Counter(house.lines("effects")) == Counter(others)
+
+
+def test_a_job_that_freezes(house: House) -> None:
+    """A job in which no other thread can run, not even its heartbeat, ends with its process, and dies after five of them."""
+    (frozen,) = house.add(fix(0, "freeze"))
+    others = house.add(*(fix(number) for number in range(1, 4)))
+    with house.worker():
+        house.sweep_until(house.ended)
+    stored = house.store.inbox.job(frozen)
+    assert stored is not None
+    assert (stored.state, stored.reason) == (JobState.DEAD, "given up: 5 workers in a row stopped renewing its lease")
+    assert Counter(house.lines("effects")) == Counter(others)

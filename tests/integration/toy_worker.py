@@ -1,10 +1,11 @@
-"""A real worker whose flow is a toy: `python toy_worker.py HOME [BROKER_URL]`. What it does follows from the job's guidance."""
+"""A real worker whose flow is a toy: `python toy_worker.py HOME [BROKER_URL [JOB_SECONDS]]`. What it does follows from the job."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -57,10 +58,16 @@ def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
     append(home / "started", f"{context.job_id} {os.getpid()}\n")
     if job.guidance == "poison":
         os.kill(os.getpid(), signal.SIGKILL)
-    while job.guidance == "wait" and not (home / "go").exists():
-        time.sleep(0.02)
+    if job.guidance == "freeze":
+        re.match(r"(a+)+$", "a" * 100 + "b")  # lets no other thread run, for ever
+    await_go(job.guidance, home)
     effects.once(context.job_id, make=lambda: make_effect(job, context), find=lambda: find_effect(context))
     return [AnswerCommand(repository=job.repository, actor=job.actor, number=job.issue, comment_id=0, command="help")]
+
+
+def await_go(word: str, home: Path) -> None:
+    while word == "hang" or (word == "wait" and not (home / "go").exists()):
+        time.sleep(0.02)
 
 
 def make_effect(job: Fix, context: ToyContext) -> int:
@@ -85,16 +92,21 @@ def tell(job: ReportFailure, context: ToyContext) -> Sequence[Job]:
 
 def note(job: Job, context: ToyContext) -> Sequence[Job]:
     """Note that the job ran."""
+    if isinstance(job, AnswerCommand):
+        await_go(job.argument, context.settings.home)
     append(context.settings.home / "done", f"{context.job_id}\n")
     return ()
 
 
-def main(home: Path, broker_url: str) -> int:
-    settings = WorkerSettings(home=home, broker_url=broker_url, workers=2, lease_seconds=1.5)
+def main(home: Path, broker_url: str, job_seconds: float) -> int:
+    short = {"budget_seconds": 0.1, "sandbox_wall_seconds": 0.1, "model_seconds": 0.1, "lease_seconds": 1.5}
+    settings = WorkerSettings(home=home, broker_url=broker_url, workers=3, job_seconds=job_seconds, **short)
     flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note, ReportFailure: tell}
-    times = IdleTimes(look=0.5, watch=2.0, grace=1.0)
+    times = IdleTimes(look=0.5, watch=8.0, grace=1.0, frozen=5.0)
     return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""))
+    home, *given = sys.argv[1:]
+    broker, seconds = (*given, *("", "3600")[len(given) :])
+    sys.exit(main(Path(home), broker, float(seconds)))

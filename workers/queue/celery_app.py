@@ -1,4 +1,4 @@
-"""The Celery app and its brokers. A message holds a job's id and nothing else; the database holds the job.
+"""The Celery app and its brokers. A message holds a job's id and only wakes a process: the database says which job is next.
 
 The embedded broker keeps messages as files under `home`; with a broker URL they live in Redis. Both may lose, repeat
 or delay messages: leases make that harmless, and the sweeper sends lost jobs again.
@@ -6,8 +6,10 @@ or delay messages: leases make that harmless, and the sweeper sends lost jobs ag
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import json
+import mmap
 import os
 import signal
 import socket
@@ -22,7 +24,7 @@ from queue import Empty
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import worker_process_init, worker_process_shutdown
+from celery.signals import worker_process_init, worker_process_shutdown, worker_shutting_down
 from kombu.asynchronous import Hub
 from kombu.exceptions import ChannelError, KombuError
 from kombu.transport import filesystem, redis, virtual
@@ -31,7 +33,7 @@ from workers.errors import BadInput, Retryable
 from workers.queue.heartbeats import ProcessKind, keep_beating
 from workers.queue.idle import IdleProcess, IdleTimes
 from workers.queue.pruning import keep_pruning
-from workers.queue.runner import RunContext, Send, run_due, run_leased
+from workers.queue.runner import RunContext, run_next
 from workers.settings import Settings, WorkerSettings
 
 RUN_JOB = "apprentice.run_job"
@@ -209,18 +211,24 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     celery = make_celery(settings)
     context = functools.cache(make_context)
     queue = functools.partial(send, celery)
+    ending = mmap.mmap(-1, 1)  # shared with the processes, which see no signal of their worker's
 
     @functools.cache
     def process() -> IdleProcess:
         """Of the worker's child that this is."""
-        found = functools.partial(_run_due, context, queue, times)
-        return IdleProcess(found, functools.partial(depth, celery), times)
 
-    def run(job_id: str) -> None:
-        process().on_message(lambda: run_leased(context(), job_id, worker=_name(), send=queue))
+        def run() -> bool:
+            """Unless the worker ends."""
+            return not ending[0] and run_next(context(), worker=_name(), send=queue)
+
+        return IdleProcess(run, functools.partial(depth, celery), times)
+
+    def run(_job_id: str) -> None:
+        process().on_message()
 
     celery.task(run, name=RUN_JOB, ignore_result=True)
-    worker_process_init.connect(_die_with_parent, weak=False)
+    worker_shutting_down.connect(lambda **_: ending.__setitem__(0, 1), weak=False)
+    worker_process_init.connect(functools.partial(_die_with_parent, times), weak=False)
     worker_process_init.connect(functools.partial(_look_after, settings), weak=False)
     worker_process_init.connect(lambda **_: process().start(), weak=False)
     worker_process_shutdown.connect(lambda **_: process().finish(), weak=False)
@@ -246,20 +254,22 @@ def _look_after(settings: WorkerSettings, **_signal: object) -> None:
     keep_pruning(settings)
 
 
-def _run_due(context: Callable[[], RunContext], queue: Send, times: IdleTimes) -> bool:
-    return run_due(context(), worker=_name(), send=queue, unsent_for=times.look)
-
-
 def _name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
+    """Of this process, after that of its worker."""
+    return f"{socket.gethostname()}:{os.getppid()}:{os.getpid()}"
 
 
-def _die_with_parent(**_signal: object) -> None:
-    """A killed worker must leave no children: each child checks that its parent is alive."""
+def _die_with_parent(times: IdleTimes, **_signal: object) -> None:
+    """A killed worker must leave no children: each child checks that its parent is alive.
+
+    A process in which no thread can run, as in one endless regular expression, checks nothing: a timer outside of Python ends
+    it, and writes where it hung.
+    """
     parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
+            faulthandler.dump_traceback_later(times.frozen, exit=True)
             time.sleep(_PARENT_CHECK_SECONDS)
         os.kill(os.getpid(), signal.SIGKILL)
 

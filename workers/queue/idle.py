@@ -20,23 +20,24 @@ _log = structlog.get_logger()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleTimes:
     """Seconds: until a process without messages looks for jobs itself; between its looks at the queue, of which two in a
-    row with messages end its worker; and for that to take.
+    row with messages end its worker; for that to take; and until a process ends in which no thread can run.
     """
 
     look: float = 5.0
     watch: float = 60.0
     grace: float = 60.0
+    frozen: float = 120.0
 
 
 class IdleProcess:
-    """One of a worker's processes. It runs one job at a time: that of a message, or one that it found itself.
+    """One of a worker's processes. It runs one job after another, when a message wakes it or when it looks itself.
 
-    `run_due` runs one due job that no message came for, and says whether there was one. `waiting` counts the messages in
-    the queue, and raises Retryable where the broker does not answer.
+    `run_next` runs the job whose turn it is, and says whether there was one. `waiting` counts the messages in the queue,
+    and raises Retryable where the broker does not answer.
     """
 
-    def __init__(self, run_due: Callable[[], bool], waiting: Callable[[], int], times: IdleTimes) -> None:
-        self._run_due = run_due
+    def __init__(self, run_next: Callable[[], bool], waiting: Callable[[], int], times: IdleTimes) -> None:
+        self._run_next = run_next
         self._waiting = waiting
         self._times = times
         self._turn = threading.Lock()
@@ -44,11 +45,12 @@ class IdleProcess:
         self._last_message = self._last_watch = time.monotonic()
         self._overdue = 0
 
-    def on_message(self, run: Callable[[], None]) -> None:
-        """Run the job of a message, after one that this process found itself."""
+    def on_message(self) -> None:
+        """Run jobs until there is none for this process, after one that it found itself."""
         with self._turn:
             try:
-                run()
+                while self._run_next():
+                    pass
             finally:
                 self._last_message, self._overdue = time.monotonic(), 0
 
@@ -79,7 +81,7 @@ class IdleProcess:
         if now - self._last_message < self._times.look:
             return
         try:
-            while self._run_due():
+            while self._run_next():
                 pass
             if now - max(self._last_message, self._last_watch) >= self._times.watch:
                 self._last_watch = now

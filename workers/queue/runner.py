@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -13,9 +17,10 @@ import msgspec
 import structlog
 
 from memory.errors import StoreError, StoreUnavailable
-from memory.model.jobs import LeasedJob, NewJob
+from memory.model.jobs import Claimer, LeasedJob, NewJob
 from workers.errors import ApprenticeError, CannotRun, JobStopped, Limited, Retryable, TokenRefused, Unavailable
 from workers.jobs import (
+    PRIORITIES,
     CommandedJob,
     Fix,
     Job,
@@ -64,6 +69,7 @@ def _row(origin: str, job: Job) -> NewJob:
         actor_id=actor and actor.id,
         installation_id=repository and repository.installation_id,
         conversation=f"{job.repository.id}#{number}" if isinstance(job, Fix | ReviewPull) else None,
+        priority=PRIORITIES[type(job)],
     )
 
 
@@ -114,35 +120,36 @@ class RunContext(Protocol):
         ...
 
 
-def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
-    """Run the job, or the one whose turn it is, if this worker gets the lease.
+def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
+    """Run the job whose turn it is; False where there is none that this process may take.
 
     Records every result, and then re-raises an unexpected exception.
     """
-    first = context.store.inbox.fairest(job_id, now=context.clock())
-    leased = _lease(context, first, worker) or (_lease(context, job_id, worker) if first != job_id else None)
-    if leased is None:
-        return
+    settings = context.settings
+    claimer = Claimer(name=worker, processes=settings.workers, most=settings.jobs_per_installation)
+    inbox, now, seconds = context.store.inbox, context.clock(), settings.lease_seconds
+    leased = inbox.claim(claimer, now=now, seconds=seconds, last_words=_last_words)
+    if leased is not None:
+        _run(context, leased, send)
+    return leased is not None
+
+
+def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
+    """Run this job, whosever turn it is, if this worker gets the lease."""
+    now, seconds = context.clock(), context.settings.lease_seconds
+    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, last_words=_last_words)
+    if leased is not None:
+        _run(context, leased, send)
+
+
+def _run(context: RunContext, leased: LeasedJob, send: Send) -> None:
     try:
         job = decode(leased.payload)
     except msgspec.DecodeError as error:
         _end(context, leased, f"this version cannot decode the job: {error}", (), send)
         return
-    with _heartbeat(context, leased, job) as stop:
+    with _heartbeat(context, leased, job, send) as stop:
         _work(context.for_job(leased, stop), leased, job, send)
-
-
-def run_due(context: RunContext, *, worker: str, send: Send, unsent_for: float) -> bool:
-    """Run a due job that was not sent within `unsent_for` seconds; False where there is none."""
-    due = context.store.inbox.due(now=context.clock(), limit=1, resend_after=unsent_for)
-    for each in due:
-        run_leased(context, each, worker=worker, send=send)
-    return bool(due)
-
-
-def _lease(context: RunContext, job_id: str, worker: str) -> LeasedJob | None:
-    now, seconds = context.clock(), context.settings.lease_seconds
-    return context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, last_words=_last_words)
 
 
 def delay(attempts: int, rng: random.Random) -> timedelta:
@@ -249,13 +256,20 @@ def _last_words(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
 
 
 @contextmanager
-def _heartbeat(context: RunContext, leased: LeasedJob, job: Job) -> Iterator[threading.Event]:
-    """Renew the lease while the flow runs. The event is set when the lease is lost, or what the job is about is gone."""
+def _heartbeat(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> Iterator[threading.Event]:
+    """Renew the lease while the flow runs, and end what runs too long.
+
+    The event is set when the lease is lost, the time is over, or what the job is about is gone.
+    """
     seconds, ended, stop, begun = context.settings.lease_seconds, threading.Event(), threading.Event(), context.clock()
+    deadline, thread_of_flow = time.monotonic() + context.settings.job_seconds, threading.get_ident()
 
     def beat() -> None:
         while not ended.wait(seconds / 3):
             try:
+                if time.monotonic() >= deadline:
+                    _overrun(context, leased, job, send)
+                    break
                 held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
                 if not held or _is_gone(context, job, begun):
                     stop.set()
@@ -263,7 +277,10 @@ def _heartbeat(context: RunContext, leased: LeasedJob, job: Job) -> Iterator[thr
                 _log.warning("lease not renewed", job=leased.id, error=str(error))
                 continue
             if not held:
-                return
+                break
+        stop.set()
+        if not ended.wait(max(seconds, deadline - time.monotonic())):
+            _end_process(leased, thread_of_flow)
 
     thread = threading.Thread(target=beat, name=f"heartbeat-{leased.id}", daemon=True)
     thread.start()
@@ -272,6 +289,17 @@ def _heartbeat(context: RunContext, leased: LeasedJob, job: Job) -> Iterator[thr
     finally:
         ended.set()
         thread.join()
+
+
+def _overrun(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
+    _fail(context, leased, job, CannotRun(f"gave up: it ran longer than {context.settings.job_seconds:g} s"), send)
+
+
+def _end_process(leased: LeasedJob, thread: int) -> None:
+    """The flow hangs where it does not look whether to stop. The worker starts another process."""
+    stack = "".join(traceback.format_stack(sys._current_frames().get(thread)))
+    _log.critical("job hangs: its process is ended", job=leased.id, kind=leased.kind, stack=stack)
+    os._exit(os.EX_SOFTWARE)
 
 
 def _is_gone(context: RunContext, job: Job, since: datetime) -> bool:

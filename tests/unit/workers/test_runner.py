@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,17 @@ from memory.model.jobs import JobState, LeasedJob, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, Retryable, TokenRefused, Unavailable
-from workers.jobs import AnswerCommand, Job, PollReactions, ReportFailure, RepositoryRef, decode, encode, job_id
+from workers.jobs import (
+    PRIORITIES,
+    AnswerCommand,
+    Job,
+    PollReactions,
+    ReportFailure,
+    RepositoryRef,
+    decode,
+    encode,
+    job_id,
+)
 from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, PATIENCE, Flow, delay, rows, run_leased
 from workers.settings import WorkerSettings
 
@@ -301,3 +312,8 @@ def test_rows_repeat() -> None:
     assert rows("a", [POLL]) == rows("a", [POLL])
     assert rows("a", [POLL])[0].id != rows("b", [POLL])[0].id
     assert rows("a", [POLL])[0].kind == "poll"
+
+
+def test_every_job_has_a_priority() -> None:
+    """No kind of job can be stored without its place among the others."""
+    assert set(PRIORITIES) == set(get_args(Job))

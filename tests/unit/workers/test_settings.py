@@ -138,3 +138,14 @@ def test_strategies_that_are_none(monkeypatch: pytest.MonkeyPatch, written: str,
     monkeypatch.setenv("APPRENTICE_MODEL_STRATEGIES", written)
     with pytest.raises(BadInput, match=re.escape(said)):
         load(WorkerSettings)
+
+
+def test_a_job_may_take_as_long_as_what_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job's time is longer than the limits of what it runs, the sandbox's among them."""
+    monkeypatch.setenv("APPRENTICE_JOB_SECONDS", "600")
+    with pytest.raises(BadInput) as caught:
+        load(WorkerSettings)
+    assert str(caught.value) == (
+        "APPRENTICE_JOB_SECONDS: value error, it must be more than APPRENTICE_BUDGET_SECONDS and "
+        "APPRENTICE_SANDBOX_WALL_SECONDS and APPRENTICE_MODEL_SECONDS together, 840; see docs/settings.md"
+    )

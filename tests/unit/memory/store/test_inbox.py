@@ -11,7 +11,7 @@ import pytest
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, JobState, LeasedJob, NewJob
 from memory.store import Store
-from memory.store.jobs import FAIR_WINDOW, MAX_ABANDONED
+from memory.store.jobs import MAX_ABANDONED
 
 RUN_ONE_LEASE = """
 import sys
@@ -285,30 +285,6 @@ def test_limited_effects(store: Store, now: datetime) -> None:
     assert begun(may.index(False), when=now + day + timedelta(seconds=1)), "the next day has room"
 
 
-def test_turns(store: Store, now: datetime) -> None:
-    """However many jobs one account has waiting, another one's is next; between equals the message decides."""
-
-    def job(name: str, repository: int, actor: int) -> NewJob:
-        return NewJob(id=name, kind="fix", payload=b"", repository_id=repository, actor_id=actor)
-
-    def turn(asked: str) -> str:
-        chosen = store.inbox.fairest(asked, now=now)
-        leased = store.inbox.lease(chosen, worker="w", now=now, seconds=60)
-        assert leased is not None
-        store.inbox.finish(leased, now=now)
-        return chosen
-
-    store.inbox.enqueue([job(f"flood{n}", 1, 9) for n in range(5)], now=now)
-    store.inbox.enqueue([job("same", 1, 8), job("other1", 2, 7), job("other2", 2, 7)], now=now + timedelta(seconds=-1))
-    assert store.inbox.fairest("flood3", now=now) == "flood3", "nobody has had a turn yet"
-    assert [turn(each) for each in ("flood3", "flood0", "flood1", "flood2")] == ["flood3", "other1", "same", "other2"]
-    assert turn("flood1") == "flood1"
-    assert turn("flood3") == "flood0", "its turn was taken by another message, which is left for others"
-    later = now + FAIR_WINDOW + timedelta(seconds=1)
-    store.inbox.enqueue([job("late", 2, 7)], now=later)
-    assert store.inbox.fairest("flood2", now=later) == "flood2", "what was long ago does not count"
-
-
 def of_pull(job_id: str) -> NewJob:
     return NewJob(id=job_id, kind="review", payload=b"", repository_id=1, number=7, conversation="1#7")
 
@@ -320,7 +296,6 @@ def test_one_round_at_a_time(store: Store, now: datetime) -> None:
     store.inbox.mark_sent(["b", "c"], now)
     assert store.inbox.lease("b", worker="w2", now=now, seconds=60) is None
     assert store.inbox.due(now=now, limit=9, resend_after=0) == ["c"]
-    assert store.inbox.fairest("b", now=now) == "c"
     store.inbox.finish(first, now=now)
     assert store.inbox.due(now=now, limit=9, resend_after=999) == ["b"]
     assert lease(store, now, job_id="b").id == "b"
