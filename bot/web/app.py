@@ -46,7 +46,7 @@ _log = structlog.get_logger()
 
 
 class WebApplication(FastAPI):
-    """FastAPI, but for deliveries, which take half of their time in its layers."""
+    """FastAPI, but for deliveries: its layers cost them more time than checking the signature."""
 
     deliver: ASGIApp
 
