@@ -15,23 +15,27 @@ from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.types import ASGIApp, Receive, Scope
+from starlette.types import Send as SendTo
 
-from bot.web.bodies import RETRY_SECONDS, BodyReader, RequestRejected, header_of, signature_of
+from bot.web.bodies import RETRY_SECONDS, BodyReader, Headers, RequestRejected, header_of, signature_of
 from bot.web.delivery_writer import DeliveryWriter
 from bot.web.event_jobs import jobs_for
 from bot.web.events import MAY_REPEAT, Ignored, parse
 from bot.web.metrics import Metrics
+from bot.web.relay import Relay
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
 from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
 from workers.queue.heartbeats import ProcessKind, beat, missing_processes
-from workers.queue.runner import Send, rows
+from workers.queue.runner import Send, enqueue, rows
 from workers.settings import WebSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
@@ -39,6 +43,18 @@ if TYPE_CHECKING:  # SQLAlchemy is slow to import
 
 LEAST_FREE_MB = 256
 _log = structlog.get_logger()
+
+
+class WebApplication(FastAPI):
+    """FastAPI, but for deliveries: its layers cost them more time than checking the signature."""
+
+    deliver: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: SendTo) -> None:
+        if scope["type"] == "http" and scope["path"] == "/webhook":
+            await self.deliver(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 class WebEndpoints:
@@ -50,31 +66,49 @@ class WebEndpoints:
         store: Store,
         send: Send,
         clock: Callable[[], datetime],
-        ping: Callable[[], object],
+        waiting: Callable[[], int],
     ) -> None:
         self._settings = settings
-        self._ping = ping
+        self._waiting = waiting
         self._secret = required_secret(settings)
         self._store = store
         self._clock = clock
         self._bodies = BodyReader(settings.max_payload_mb)
         self._metrics = Metrics()
         self.rejected = self._metrics.rejected
-        self.deliveries = DeliveryWriter(store, send, clock, self._metrics)
+        self.relay = Relay(lambda ids: enqueue(store, send, ids, clock()), waiting, self._metrics.unsent)
+        commits = store.database.commits_at_once
+        self.deliveries = DeliveryWriter(store.inbox.record_deliveries, self._send_jobs, commits)
 
-    async def webhook(self, request: Request) -> Response:
+    async def deliver(self, scope: Scope, receive: Receive, send: SendTo) -> None:
+        """Answer a delivery."""
+        try:
+            response = await self.webhook(scope["method"], dict(scope["headers"]), receive)
+        except RequestRejected as refused:
+            response = self.refuse(refused)
+        await response(scope, receive, send)
+
+    async def webhook(self, method: str, headers: Headers, receive: Receive) -> Response:
         """Verify, parse, route, store and answer; send the jobs to the queue afterwards."""
         started = time.perf_counter()
-        event, delivery_id = header_of(request, "X-GitHub-Event"), header_of(request, "X-GitHub-Delivery")
-        signature = signature_of(request)
-        jobs, ignored = self._jobs_of(event, await self._genuine_body(request, signature))
+        if method != "POST":
+            raise RequestRejected(405, "method", "the webhook takes POST alone")
+        if self.deliveries.is_full:
+            raise RequestRejected(503, "late", "too many deliveries wait to be stored; redeliver it later")
+        event, delivery_id = header_of(headers, "X-GitHub-Event"), header_of(headers, "X-GitHub-Delivery")
+        signature = signature_of(headers)
+        jobs, ignored = self._jobs_of(event, await self._genuine_body(headers, receive, signature))
         new = await self._record(event, delivery_id, signature, jobs)
         self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - started)
         answer: dict[str, object] = {"jobs": len(jobs) if new else 0, "duplicate": not new}
-        return JSONResponse(answer | ({"ignored": ignored} if ignored else {}), status_code=202)
+        answer |= {"ignored": ignored} if ignored else {}
+        return Response(msgspec.json.encode(answer), status_code=202, media_type="application/json")
 
-    async def _genuine_body(self, request: Request, signature: str) -> bytearray:
-        body = await self._bodies.read(request)
+    def _send_jobs(self, deliveries: Sequence[Delivery]) -> None:
+        self.relay.take([job.id for delivery in deliveries for job in delivery.jobs])
+
+    async def _genuine_body(self, headers: Headers, receive: Receive, signature: str) -> bytearray:
+        body = await self._bodies.read(headers, receive)
         if not is_genuine(self._secret, body, signature):
             raise RequestRejected(
                 401,
@@ -129,7 +163,7 @@ class WebEndpoints:
         if free < LEAST_FREE_MB:
             yield "disk", f"{free} MB are free in {self._settings.home}, less than {LEAST_FREE_MB}"
         try:
-            self._ping()
+            self._waiting()
         except Retryable as error:
             yield "broker", str(error)
         try:
@@ -172,27 +206,23 @@ def create_app(
     store: Store,
     send: Send,
     clock: Callable[[], datetime],
-    ping: Callable[[], object] = lambda: None,
+    waiting: Callable[[], int] = lambda: 0,
 ) -> FastAPI:
-    """The web application. `send` sends job ids to the queue and raises Retryable when it cannot, as `ping` does where the
-    broker does not answer.
+    """The web application. `send` sends job ids to the queue, `waiting` counts the messages in it; both raise Retryable where
+    they cannot.
 
     Raises BadInput when there is no webhook secret.
     """
-    web = WebEndpoints(settings, store, send, clock, ping)
+    web = WebEndpoints(settings, store, send, clock, waiting)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, object]]:
         yield {"rejected": web.rejected}
-        await web.deliveries.drain()
+        await web.deliveries.end()
+        await web.relay.end()
 
-    async def refuse(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestRejected)
-        return web.refuse(error)
-
-    app = FastAPI(title="Apprentice", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_exception_handler(RequestRejected, refuse)
-    app.add_api_route("/webhook", web.webhook, methods=["POST"], response_model=None)
+    app = WebApplication(title="Apprentice", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.deliver = web.deliver
     app.add_api_route("/healthz", web.health, methods=["GET"], response_model=None)
     app.add_api_route("/readyz", web.readiness, methods=["GET"], response_model=None)
     app.add_api_route("/metrics", web.metrics, methods=["GET"], response_model=None)
@@ -244,6 +274,7 @@ def serve(settings: WebSettings) -> None:
                 backlog=BACKLOG,
                 log_config=None,
                 access_log=False,
+                proxy_headers=False,
                 timeout_graceful_shutdown=10,
             )
         )

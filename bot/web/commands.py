@@ -7,6 +7,7 @@ takes options, because a comment may not change settings.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -87,14 +88,21 @@ def parse(text: str, bot_name: str) -> tuple[Command | CommandError, ...]:
 
 def _addressed(text: str, bot_name: str) -> Iterator[str]:
     """The text after the bot's name on each line that begins with it."""
-    name = re.escape(bot_name)
-    address = re.compile(
-        rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
-    )
+    address, text = _address(bot_name), text.replace("\r\n", "\n").replace("\r", "\n")
+    if not address.search(text):  # most texts
+        return
     visible = _without_hidden(text)
     line_starts = _without_code_and_quotes(visible)
     for match in address.finditer(line_starts):
         yield visible[match.start("rest") : match.end("rest")].replace("\x00", "").strip()
+
+
+@functools.cache
+def _address(bot_name: str) -> re.Pattern[str]:
+    name = re.escape(bot_name)
+    return re.compile(
+        rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
+    )
 
 
 def _command(rest: str) -> Command | CommandError:
@@ -129,8 +137,7 @@ def _shown(word: str) -> str:
 
 
 def _without_hidden(text: str) -> str:
-    """`text` with HTML comments blanked and one kind of line end."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    """`text` with HTML comments blanked."""
     return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text)))
 
 

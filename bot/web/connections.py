@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from http import HTTPStatus
-
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from importlib.util import find_spec
 
 from bot.web.bodies import RETRY_SECONDS
+
+try:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Protocol
+except ImportError:  # without httptools, uvicorn's slower one serves too
+    from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol  # type: ignore[assignment]
 
 REQUEST_SECONDS = 10.0
 """A request must be complete that long after the connection or the last answer. GitHub itself gives up after 10 s."""
@@ -19,11 +22,11 @@ MOST_CONNECTIONS = 768
 
 READ_BYTES = 65_536
 
-BACKLOG = 128
-"""How many connections are accepted at once, before the first of them counts."""
+BACKLOG = 1024 if find_spec("uvloop") else 128
+"""How many connections may wait to be accepted. Without uvloop so many are accepted at once, before the first of them counts."""
 
 
-class LimitedConnection(H11Protocol):
+class LimitedConnection(_Protocol):
     """A connection that ends when its request does not arrive in `seconds`, or when it is the slowest of over `most`.
 
     The lifespan's state holds `rejected`, which counts reasons. GitHub's requests arrive in milliseconds: of too many
@@ -38,6 +41,7 @@ class LimitedConnection(H11Protocol):
         if hasattr(transport, "max_size"):  # asyncio's own; it would read 256 KB of each connection at once
             transport.max_size = READ_BYTES
         self._oldest_first: dict[LimitedConnection, None] = self.app_state.setdefault("oldest_first", {})
+        self._begun = False  # a request that is not answered
         self._await_request()
         if len(self.connections) > self.most:
             slowest = next(each for each in self._oldest_first if each.is_waiting)
@@ -48,7 +52,13 @@ class LimitedConnection(H11Protocol):
         del self._oldest_first[self]
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        cycle = self.cycle
+        self._begun = self._begun or cycle is None or (cycle.response_complete and not cycle.more_body)
+        super().data_received(data)
+
     def on_response_complete(self) -> None:
+        self._begun = False
         self._deadline.cancel()
         del self._oldest_first[self]
         self._await_request()
@@ -66,12 +76,14 @@ class LimitedConnection(H11Protocol):
     @property
     def is_waiting(self) -> bool:
         """Whether the client has not sent all of its request."""
-        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
+        cycle = self.cycle
+        busy = cycle is not None and not cycle.response_complete and not cycle.more_body
+        return not busy and not getattr(self, "pipeline", ()) and not self.transport.is_closing()
 
     def refuse(self, status: HTTPStatus, reason: str, text: str) -> None:
         """End the connection, with an answer unless the application began one."""
         self.app_state["rejected"](reason)
-        if self.cycle is None or not self.cycle.response_started or self.conn.trailing_data[0]:
+        if self._begun or self.cycle is None:
             self.transport.write(_answer(status, text))
         self.transport.close()
 

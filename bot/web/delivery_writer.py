@@ -1,4 +1,4 @@
-"""Stores deliveries in the database and sends their jobs to the queue, off the event loop.
+"""Stores deliveries in the database, off the event loop.
 
 Deliveries that arrive during a commit share the next one, because the commit is the expensive part.
 """
@@ -6,95 +6,103 @@ Deliveries that arrive during a commit share the next one, because the commit is
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
 
-from anyio import to_thread
-
-from bot.web.metrics import Metrics
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
-from workers.queue.runner import Send, enqueue
 
-if TYPE_CHECKING:  # SQLAlchemy is slow to import
-    from memory.store import Store
+MOST_TOGETHER = 100
+"""Senders that are answered together send again together, and every other request waits behind theirs."""
 
-MOST_TOGETHER = 200
+LATE_SECONDS = 5.0
+"""While the oldest delivery has waited longer, no other is taken. GitHub itself gives up after 10 s."""
+
+MOST_UNSAVED = 500
+"""Two thirds of the connections: beyond, answers about health would wait behind too many others."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Of jobs that wait to be stored."""
+
+
+@dataclass(slots=True, eq=False)
+class _Unsaved:
+    delivery: Delivery
+    stored: asyncio.Future[bool]
+    since: float
+    size: int
 
 
 class DeliveryWriter:
-    """Stores deliveries and sends their jobs. Belongs to one event loop."""
+    """Stores deliveries. Belongs to one event loop.
+
+    `store` stores a batch and says of each whether it is new; `on_stored` gets those that are. So many `commits` are under
+    way at once.
+    """
 
     def __init__(
         self,
-        store: Store,
-        send: Send,
-        clock: Callable[[], datetime],
-        metrics: Metrics,
+        store: Callable[[Sequence[Delivery]], list[bool]],
+        on_stored: Callable[[Sequence[Delivery]], None],
+        commits: int = 1,
     ) -> None:
         self._store = store
-        self._send = send
-        self._clock = clock
-        self._metrics = metrics
-        self._waiting: list[tuple[Delivery, asyncio.Future[bool]]] = []
-        self._unsent: list[str] = []
-        self._storing: asyncio.Task[None] | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._on_stored = on_stored
+        self._commits = commits
+        self._unsaved: dict[_Unsaved, None] = {}  # the oldest first
+        self._waiting: deque[_Unsaved] = deque()
+        self._bytes = 0
+        self._storing: set[asyncio.Task[Any] | None] = set()
+        self._threads = ThreadPoolExecutor(commits, "deliveries")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether deliveries wait too long, or too many of them, or too many bytes."""
+        if self._bytes > MOST_BYTES or len(self._unsaved) >= MOST_UNSAVED:
+            return True
+        oldest = next(iter(self._unsaved), None)
+        return oldest is not None and asyncio.get_running_loop().time() - oldest.since > LATE_SECONDS
 
     async def record(self, delivery: Delivery) -> bool:
-        """Store `delivery` with its jobs and send them; False for a duplicate. Raises StoreError."""
-        stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append((delivery, stored))
-        if self._storing is None:
-            self._storing = asyncio.create_task(self._store_waiting())
-        return await stored
+        """Store `delivery` with its jobs; False for a duplicate. Raises StoreError."""
+        loop = asyncio.get_running_loop()
+        size = sum(len(job.payload) for job in delivery.jobs)
+        unsaved = _Unsaved(delivery, loop.create_future(), loop.time(), size)
+        self._unsaved[unsaved] = None
+        self._waiting.append(unsaved)
+        self._bytes += size
+        if len(self._storing) < self._commits:
+            self._storing.add(asyncio.create_task(self._store_waiting()))
+        return await unsaved.stored
 
-    async def drain(self) -> None:
-        """Wait until all stored jobs are sent to the queue."""
-        for task in (self._storing, self._sending):
-            if task is not None:
-                await task
-        if self._sending is not None:
-            await self._sending
+    async def end(self) -> None:
+        """Wait until all deliveries are stored."""
+        await asyncio.gather(*(task for task in self._storing if task))
 
     async def _store_waiting(self) -> None:
         try:
             while self._waiting:
-                batch, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
-                await self._commit(batch)
-        finally:
-            self._storing = None
+                await self._commit([self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))])
+        finally:  # at once, so that no delivery relies on a task that has ended
+            self._storing.discard(asyncio.current_task())
 
-    async def _commit(self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]]) -> None:
+    async def _commit(self, batch: Sequence[_Unsaved]) -> None:
+        deliveries = [each.delivery for each in batch]
         try:
-            news = await to_thread.run_sync(self._store.inbox.record_deliveries, [delivery for delivery, _ in batch])
-            for (delivery, stored), new in zip(batch, news, strict=True):
-                self._settle(delivery, stored, new=new)
+            news = await asyncio.get_running_loop().run_in_executor(self._threads, self._store, deliveries)
+            for each, new in zip(batch, news, strict=True):
+                if not each.stored.done():
+                    each.stored.set_result(new)
+            self._on_stored([delivery for delivery, new in zip(deliveries, news, strict=True) if new])
         except StoreError as error:
-            for _, stored in batch:
-                if not stored.done():
-                    stored.set_exception(error)
+            for each in batch:
+                if not each.stored.done():
+                    each.stored.set_exception(error)
         finally:
-            for _, stored in batch:
-                stored.cancel()  # has no effect on a finished future; no caller may wait for ever
-        if self._unsent and self._sending is None:
-            self._sending = asyncio.create_task(self._send_unsent())
-
-    def _settle(self, delivery: Delivery, stored: asyncio.Future[bool], *, new: bool) -> None:
-        if not stored.done():
-            stored.set_result(new)
-        if new:
-            self._unsent.extend(job.id for job in delivery.jobs)
-
-    async def _send_unsent(self) -> None:
-        try:
-            while self._unsent:
-                ids, self._unsent = self._unsent, []
-                await to_thread.run_sync(self._enqueue, ids)
-        finally:
-            self._sending = None
-
-    def _enqueue(self, ids: list[str]) -> None:
-        if not enqueue(self._store, self._send, ids, self._clock()):
-            self._metrics.unsent(len(ids))
+            for each in batch:
+                del self._unsaved[each]
+                self._bytes -= each.size
+                each.stored.cancel()  # has no effect on a finished future; no caller may wait for ever

@@ -19,6 +19,10 @@ class _Partial(msgspec.Struct, frozen=True, kw_only=True):
     """Part of a JSON object; decoding skips all other fields."""
 
 
+class _Envelope(_Partial, frozen=True, kw_only=True):
+    action: str = ""
+
+
 class EventUser(_Partial, frozen=True, kw_only=True):
     id: int
     login: str
@@ -121,7 +125,7 @@ class EventCheckRun(_Partial, frozen=True, kw_only=True):
     pull_requests: tuple[EventPull, ...] = ()
 
 
-class PingEvent(_Partial, frozen=True, kw_only=True):
+class PingEvent(_Envelope, frozen=True, kw_only=True):
     """A user set up the App's webhook."""
 
 
@@ -200,10 +204,6 @@ class Ignored:
     reason: str
 
 
-class _Envelope(_Partial, frozen=True, kw_only=True):
-    action: str = ""
-
-
 _TYPES: Mapping[str, type[Event]] = {
     "ping": PingEvent,
     "installation": InstallationEvent,
@@ -248,9 +248,22 @@ def _read(name: str, raw: bytes | bytearray) -> Event | Ignored:
         return Ignored(reason=f"event {name[:60]!r} is not one that we act on")
     kind, actions = _READ[name]
     try:
-        if actions and (action := msgspec.json.decode(raw, type=_Envelope).action) not in actions:
-            return Ignored(reason=f"{name}.{action[:60]} is not an action that we act on")
-        return msgspec.json.decode(raw, type=kind)
+        event = msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         msgspec.json.decode(raw, type=msgspec.Raw)  # a wrong type is found before a syntax error behind it
-        return Ignored(reason=f"{name} payload cannot be used: {error}")
+        return _other_action(name, raw) or Ignored(reason=f"{name} payload cannot be used: {error}")
+    return event if not actions or event.action in actions else _not_acted_on(name, event.action)
+
+
+def _other_action(name: str, raw: bytes | bytearray) -> Ignored | None:
+    """Where it is about an action that we do not act on, an unusable payload is none."""
+    _, actions = _READ[name]
+    try:
+        action = msgspec.json.decode(raw, type=_Envelope).action
+    except msgspec.ValidationError:
+        return None
+    return _not_acted_on(name, action) if actions and action not in actions else None
+
+
+def _not_acted_on(name: str, action: str) -> Ignored:
+    return Ignored(reason=f"{name}.{action[:60]} is not an action that we act on")

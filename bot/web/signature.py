@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 
@@ -15,7 +16,14 @@ def sign(secret: bytes, body: bytes | bytearray) -> str:
     """The value of X-Hub-Signature-256 for `body`. Raises BadInput for an empty secret, which any sender could use."""
     if not secret:
         raise BadInput(UNSET)
-    return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
+    mac = _begun(secret).copy()
+    mac.update(body)
+    return "sha256=" + mac.hexdigest()
+
+
+@functools.cache
+def _begun(secret: bytes) -> hmac.HMAC:
+    return hmac.new(secret, digestmod=hashlib.sha256)
 
 
 def is_genuine(secret: bytes, body: bytes | bytearray, signature: str) -> bool:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter, itemgetter
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
 from memory.model.jobs import Claimer, Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
-from memory.store.database import Database, Row, changed, dialect_insert, in_batches, insert_new, queue_for, row_of
+from memory.store.bulk import BulkInsert
+from memory.store.database import (
+    Database,
+    Row,
+    changed,
+    dialect_insert,
+    in_batches,
+    insert_new,
+    queue_for,
+    row_of,
+)
 from memory.store.job_control import is_drained
 from memory.store.tables import deliveries, effects, holds, jobs
 from memory.store.turns import Turns, place
@@ -49,7 +60,7 @@ class Inbox:
         False each, and nothing stored, for one whose id or body is known.
         """
         with self.database.writing() as connection:
-            return [_record(connection, delivery) for delivery in batch]
+            return [new for alone in _without_doubles(batch) for new in _record(connection, alone)]
 
     def enqueue(self, jobs: Iterable[NewJob], *, now: datetime | None = None) -> int:
         """Add jobs that came from no delivery; returns how many ids were new. `now` defaults to the clock."""
@@ -299,24 +310,48 @@ def _stored(row: RowMapping) -> StoredJob:
     return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
 
 
-def _record(connection: Connection, delivery: Delivery) -> bool:
-    new = insert_new(connection, deliveries, row_of(deliveries, delivery))
-    if new:
-        _enqueue(connection, delivery.jobs, created_at=delivery.received_at, delivery_id=delivery.id)
-    return new
+def _without_doubles(batch: Iterable[Delivery]) -> Iterator[list[Delivery]]:
+    """The batch in parts, in which no id and no body occurs twice: which one of them is stored would be left to chance."""
+    part: list[Delivery] = []
+    seen: set[tuple[str, str | None]] = set()
+    for delivery in batch:
+        keys = {("id", delivery.id)} | ({("body", delivery.body_hash)} if delivery.body_hash else set())
+        if keys & seen:
+            yield part
+            part, seen = [], set()
+        part.append(delivery)
+        seen |= keys
+    if part:
+        yield part
 
 
-def _enqueue(
-    connection: Connection, new_jobs: Iterable[NewJob], *, created_at: datetime, delivery_id: str | None = None
-) -> int:
-    in_lock_order = sorted(new_jobs, key=lambda job: job.id)
-    return sum(insert_new(connection, jobs, _fresh(job, created_at, delivery_id)) for job in in_lock_order)
+def _record(connection: Connection, part: Sequence[Delivery]) -> list[bool]:
+    """Two statements for all of them. Rows are locked in the order of their ids: two writers cannot deadlock."""
+    in_lock_order = sorted((each.id, each.event, each.received_at, each.body_hash) for each in part)
+    new = _DELIVERIES.insert_new(connection, in_lock_order)
+    fresh = (_fresh(job, each.received_at, each.id) for each in part if each.id in new for job in each.jobs)
+    _JOBS.insert(connection, sorted(fresh, key=itemgetter(0)))
+    return [each.id in new for each in part]
 
 
-def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
-    new = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": ""}
+_ABOUT = ("repository_id", "number", "actor_id", "installation_id", "conversation")
+_DELIVERIES = BulkInsert(deliveries, ("id", "event", "received_at", "body_hash"))
+_JOBS = BulkInsert(
+    jobs,
+    ("id", "kind", "payload", *_ABOUT, "run_after", "created_at", "delivery_id", "lane", "share"),
+    {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": ""},
+)
+
+
+def _enqueue(connection: Connection, new_jobs: Iterable[NewJob], *, created_at: datetime) -> int:
+    fresh = (_fresh(job, created_at, None) for job in new_jobs)
+    return len(_JOBS.insert_new(connection, sorted(fresh, key=itemgetter(0))))
+
+
+def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> tuple[object, ...]:
+    about = attrgetter(*_ABOUT)(job)
     run_after = min(job.run_after or created_at, created_at + LONGEST_WAIT)
-    return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new, **place(job))
+    return (job.id, job.kind, job.payload, *about, run_after, created_at, delivery_id, *place(job).values())
 
 
 def _given_back(now: datetime, until: datetime, reason: str) -> Row:

@@ -32,7 +32,7 @@ KEPT = "a folder for what was read"
 SUMS = "from sums import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
 
 TINY = {
-    "ingest": ("--runs", "1", "--deliveries", "20"),
+    "ingest": ("--rounds", "1", "--deliveries", "20", "--sqlite-only"),
     "host_limits": ("--only", "headers"),
     "proof": (CASES, "--time-every", "1"),
     "web_limits": ("--clients", "30", "--seconds", "1"),
@@ -52,7 +52,7 @@ TINY = {
 }
 
 EXPECTED = {
-    "ingest": r"ratio within a run +\d+\.\d\d",
+    "ingest": r"SQLite / bare +\d+\.\d\d",
     "host_limits": r"headers.+ s of processor time",
     "proof": r"proven without a question +1\n(.|\n)+unchallenged +\d\.\d\d",
     "web_limits": r"memory at its peak, MB +\d+\n(.|\n)+answered 202 +10 of 10",

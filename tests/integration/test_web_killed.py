@@ -31,6 +31,20 @@ from workers.settings import Settings
 
 SECRET = b"correct horse"
 SERVE = "from bot.web.app import serve; from workers.settings import WebSettings; serve(WebSettings())"
+WITHOUT_PARSER = f"import sys; sys.modules['httptools'] = sys.modules['uvloop'] = None; {SERVE}"
+SERVE_UNTIL_IT_SENDS = """
+import os, signal
+from datetime import UTC, datetime
+import uvicorn
+from bot.web.app import create_app
+from memory.store import open_store
+from workers.settings import WebSettings
+settings = WebSettings()
+def die(ids):
+    os.kill(os.getpid(), signal.SIGKILL)
+app = create_app(settings, open_store(settings.database()), die, lambda: datetime.now(UTC))
+uvicorn.run(app, port=settings.port, log_config=None)
+"""
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
 PATIENCE = 120.0
 
@@ -56,10 +70,10 @@ class Web:
         self.url = f"http://127.0.0.1:{self.port}"
 
     @contextmanager
-    def life(self) -> Iterator[subprocess.Popen[bytes]]:
+    def life(self, program: str = SERVE) -> Iterator[subprocess.Popen[bytes]]:
         variables = {"HOME": str(self.home), "PORT": str(self.port), "WEBHOOK_SECRET": SECRET.decode()}
         named = {f"APPRENTICE_{name}": value for name, value in variables.items()}
-        with started("-c", SERVE, **named) as process:
+        with started("-c", program, **named) as process:
             wait_for(self.answers)
             yield process
 
@@ -147,6 +161,25 @@ def finish(store: Store, settings: Settings) -> None:
         return counts[JobState.READY] + counts[JobState.LEASED] == 0
 
     wait_for(ended)
+
+
+def test_killed_between_commit_and_send(tmp_path: Path) -> None:
+    """A job whose message was never sent is run by a worker that looks into the database itself."""
+    with migrated_store(tmp_path / "apprentice.db") as store, started(str(TOY_WORKER), str(tmp_path)):
+        web = Web(tmp_path)
+        with web.life(SERVE_UNTIL_IT_SENDS) as process, httpx.Client(base_url=web.url) as client:
+            post(client, 1)
+            assert process.wait(PATIENCE) == -signal.SIGKILL
+        assert store.inbox.delivery_count() == 1
+        wait_for(lambda: store.inbox.counts()[JobState.DONE] == 1)
+
+
+def test_without_httptools_and_uvloop(tmp_path: Path) -> None:
+    """Where they are not installed, the web process serves as well."""
+    web = Web(tmp_path)
+    with web.life(WITHOUT_PARSER), httpx.Client(base_url=web.url) as client:
+        assert client.post("/webhook", content=b"{}").status_code == 400
+        assert post(client, 1)
 
 
 def test_thirty_megabytes(tmp_path: Path) -> None:

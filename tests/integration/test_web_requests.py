@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -158,6 +159,46 @@ def test_queue_out_of_order(desk: Desk) -> None:
     assert desk.post().status_code == 202
     assert len(desk.store.inbox.due(now=NOW, limit=9)) == 1
     assert "apprentice_unsent_jobs_total 1.0" in desk.get("/metrics").text
+
+
+def test_a_queue_that_works_again(desk: Desk) -> None:
+    """After an outage of the broker the next jobs are sent again; those of the outage are due for workers and sweeper."""
+    desk.broken = True
+    desk.post()
+    desk.broken = False
+    desk.post(ISSUE + b" ", X_GitHub_Delivery="d-2")
+    (missed,) = desk.store.inbox.due(now=NOW, limit=9)
+    assert len(desk.sent) == 1
+    assert missed not in desk.sent
+
+
+@pytest.mark.slow
+def test_a_database_that_does_not_keep_up(desk: Desk, tmp_path: Path) -> None:
+    """While a delivery has waited for 5 s, others are refused, and health is answered. All that were taken are stored."""
+
+    async def session(client: httpx.AsyncClient) -> None:
+        def post(number: int) -> asyncio.Task[httpx.Response]:
+            body = ISSUE + b" " * number
+            headers = signed(body, X_GitHub_Delivery=f"d-{number}")
+            return asyncio.create_task(client.post("/webhook", content=body, headers=headers))
+
+        other = sqlite3.connect(tmp_path / "apprentice.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        posts = [post(0)]
+        while not posts[-1].done():
+            await asyncio.sleep(0.2)
+            posts.append(post(len(posts)))
+            await asyncio.sleep(0.2)
+        assert (await client.get("/healthz")).status_code == 200
+        other.execute("ROLLBACK")
+        other.close()
+        *taken, refused = [await each for each in posts]
+        assert {each.status_code for each in taken} == {202}
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "30")
+        assert refused.json() == {"error": "too many deliveries wait to be stored; redeliver it later"}
+        assert desk.store.inbox.delivery_count() == len(taken)
+
+    desk.run(session)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, JobState, LeasedJob, NewJob
 from memory.store import Store
 from memory.store.jobs import MAX_ABANDONED
 
+HOUR = timedelta(hours=1)
 RUN_ONE_LEASE = """
 import sys
 from datetime import datetime
@@ -63,6 +68,61 @@ def test_several_deliveries_share_a_commit(store: Store, now: datetime) -> None:
     batch = [Delivery(id=each, event="push", received_at=now, jobs=(job(f"of-{each}"),)) for each in ("a", "b", "a")]
     assert store.inbox.record_deliveries(batch) == [True, True, False]
     assert store.inbox.counts()[JobState.READY] == 2
+
+
+deliveries = st.lists(
+    st.tuples(
+        st.sampled_from("abcd"),
+        st.sampled_from(["x", "y", "z", None]),
+        st.lists(
+            st.tuples(st.sampled_from("123"), st.binary(max_size=5), st.sampled_from([None, -1, 1, 1000])), max_size=3
+        ),
+    ),
+    max_size=8,
+)
+
+
+@given(batches=st.lists(deliveries, max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_a_batch_is_as_if_one_came_after_the_other(batches: list[list[Any]], store: Store, now: datetime) -> None:
+    """Whatever ids, bodies and jobs are the same, within the batch or before it: the same are new, and the same is stored."""
+
+    def delivery(prefix: str, given: tuple[Any, ...]) -> Delivery:
+        name, body, jobs = given
+        new = [
+            NewJob(
+                id=prefix + key, kind="fix", payload=payload, number=number, run_after=number and now + number * HOUR
+            )
+            for key, payload, number in jobs
+        ]
+        return Delivery(
+            id=prefix + name, event="push", received_at=now, body_hash=body and prefix + body, jobs=tuple(new)
+        )
+
+    def stored(prefix: str) -> list[object]:
+        found = [store.inbox.job(prefix + key) for key in "123"]
+        return [each and (each.payload, each.delivery_id.removeprefix(prefix), each.run_after) for each in found]
+
+    together, alone = uuid.uuid4().hex, uuid.uuid4().hex
+    for batch in batches:
+        new = store.inbox.record_deliveries([delivery(together, each) for each in batch])
+        assert new == [store.inbox.record_deliveries([delivery(alone, each)])[0] for each in batch]
+    assert stored(together) == stored(alone)
+    names = [[prefix + name for name in "abcd"] for prefix in (together, alone)]
+    unknown = [{each[-1] for each in store.inbox.unknown_deliveries(ids)} for ids in names]
+    assert unknown[0] == unknown[1]
+
+
+def test_a_batch_of_any_size(store: Store, now: datetime) -> None:
+    """More deliveries and jobs than a statement takes parameters are stored together."""
+    batch = [
+        Delivery(
+            id=f"g{number}", event="push", received_at=now, jobs=tuple(job(f"{number}-{each}") for each in range(3))
+        )
+        for number in range(1500)
+    ]
+    assert store.inbox.record_deliveries(batch) == [True] * 1500
+    assert store.inbox.counts()[JobState.READY] == 4500
 
 
 def test_a_delivery_is_all_or_nothing(store: Store, now: datetime) -> None:
