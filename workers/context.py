@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Self
 
+from structlog.contextvars import bind_contextvars
+
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
 from memory.model.jobs import LeasedJob
@@ -321,6 +323,7 @@ class JobContext(Context):
         key, now = repository.key, self.clock()
         task = Task(id=self.job_id, kind=kind, repository=key, sha=sha, number=number, created_at=now)
         self.store.tasks.add(task)
+        bind_contextvars(task=task.id)  # for the lines that follow
         return task
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
@@ -385,6 +388,6 @@ def _owner_file(settings: WorkerSettings, minting: MintingClient) -> Callable[[R
         minted = minting.mint_defaults(repository.installation_id)
         if minted is None or minted.full_name == repository.full_name:
             return None
-        return owner_file(settings.github_url, minted, PATH)
+        return owner_file(settings.github_url, minted, repository.installation_id, PATH)
 
     return read

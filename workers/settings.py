@@ -85,6 +85,11 @@ class Settings(BaseSettings):
     log_format: str = Field(
         "text", pattern="^(text|json)$", description="`text` for reading, `json` for log collectors."
     )
+    traces_url: str = Field(
+        "",
+        pattern="^(https?://.+)?$",
+        description="OTLP/HTTP address that gets traces of deliveries and jobs, as `http://127.0.0.1:4318/v1/traces`; empty: none.",
+    )
 
     @field_validator("keep_effects_days")
     @classmethod

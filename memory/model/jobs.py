@@ -22,7 +22,8 @@ class NewJob:
     """Work to be done once, not before `run_after`. Two with the same id are one job.
 
     The numbers are GitHub's: of the repository, of the issue or pull request, of the account that caused the job, of the
-    App's installation. Of the jobs of one `conversation` one runs at a time.
+    App's installation. Of the jobs of one `conversation` one runs at a time. `trace` is the
+    W3C trace context of what it follows from.
     """
 
     id: str
@@ -34,6 +35,7 @@ class NewJob:
     actor_id: int | None = None
     installation_id: int | None = None
     conversation: str | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class LeasedJob:
     waits: int = 0
     waiting_since: datetime | None = None
     conversation: str | None = None
+    delivery_id: str | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,8 @@ class Inbox:
             if abandoned >= MAX_ABANDONED:
                 reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
                 connection.execute(_burial(job_id, abandoned, now, reason))
-                _enqueue(connection, last_words(job_id, row.payload, reason), created_at=now)
+                words = last_words(job_id, row.payload, reason)
+                _enqueue(connection, words, created_at=now, delivery_id=row.delivery_id)
                 return None
             leased = LeasedJob(
                 id=row.id,
@@ -92,6 +93,8 @@ class Inbox:
                 waits=row.waits,
                 waiting_since=row.waiting_since,
                 conversation=row.conversation,
+                delivery_id=row.delivery_id,
+                trace=row.trace,
             )
             until = now + timedelta(seconds=seconds)
             grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
@@ -157,7 +160,7 @@ class Inbox:
         with self.database.writing() as connection:
             held = _change(connection, leased, state=state, ended_at=now, lease_until=None, reason=reason)
             if held:
-                _enqueue(connection, follow_ups, created_at=now)
+                _enqueue(connection, follow_ups, created_at=now, delivery_id=leased.delivery_id)
             return held
 
     def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:

@@ -72,6 +72,7 @@ jobs = Table(
     Column("reason", FreeText, nullable=False),
     *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id", "installation_id")),
     Column("conversation", String, index=True),
+    Column("trace", String),
     Index(None, "state", "run_after"),
     Index(None, "ended_at"),
     Index(None, "repository_id", "number"),
@@ -111,6 +112,15 @@ heartbeats = Table(
     *_required(String, "kind"),
     *_required(UtcDateTime, "at", "until"),
 )
+
+measures = Table(
+    "measures",
+    metadata,
+    *_keys("name", "labels"),
+    Column("value", Double, nullable=False),
+    Column("until", UtcDateTime),
+)
+"""What all processes measured; `labels` are their values as a JSON array. A row counts until then."""
 
 tasks = Table(
     "tasks",

@@ -41,6 +41,7 @@ PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/alerts.md",
     "docs/architecture.md",
     "docs/ci.md",
     "docs/commands.md",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from memory.measures import SANDBOX
 from workers.errors import SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits
 from workers.sandbox.control_groups import ControlGroup
@@ -203,13 +204,15 @@ class _Watch:
             ended = Ending.MEMORY
         code = self.tree.process.returncode
         exit_code = SIGNAL_BASE - code if code < 0 else code
+        ending, seconds = ended or _ending_of(exit_code), time.monotonic() - self.started
+        SANDBOX.observe(seconds, ending=ending.value)
         return CompletedRun(
             exit_code=exit_code,
-            ending=ended or _ending_of(exit_code),
+            ending=ending,
             stdout=self.output.text(),
             stderr=self.errors.text(),
             report=bytes(self.report.content),
-            seconds=time.monotonic() - self.started,
+            seconds=seconds,
         )
 
 

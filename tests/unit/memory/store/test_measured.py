@@ -1,0 +1,118 @@
+"""What processes measured is added up in the database, for all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memory.errors import StoreError
+from memory.measures import GITHUB_REMAINING, JOBS, MEASURES, SUM, TOKENS_MINTED, UnstoredMeasures, unstored
+from memory.store import Store
+from tests.databases import migrated_store
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with migrated_store(tmp_path / "apprentice.db") as store:
+        unstored.forget()  # of other tests, and of opening it
+        yield store
+
+
+def found(store: Store, name: str, now: datetime = NOW) -> dict[tuple[str, ...], float]:
+    return {labels: value for measure, labels, value in store.measured.all(now) if measure == name}
+
+
+def test_processes_add_up(store: Store) -> None:
+    """What two processes counted is one sum; a second store adds only what is new."""
+    one, other = UnstoredMeasures(), UnstoredMeasures()
+    for own, times in ((one, 3), (other, 4)):
+        own.add({("apprentice_token_mints_total", ("minted",)): times})
+        store.measured.store(NOW, own)
+    store.measured.store(NOW, one)
+    assert found(store, "apprentice_token_mints_total") == {("minted",): 7.0}
+
+
+def test_durations_are_counted_by_bound(store: Store) -> None:
+    """Each duration is in the first bucket that holds it, and in the sum; the longest are in the last bucket."""
+    for seconds in (0.1, 0.2, 400.0, 5000.0):
+        JOBS.observe(seconds, kind="fix", result="done")
+    store.measured.store(NOW)
+    assert found(store, JOBS.name) == {
+        ("fix", "done", "0.1"): 1.0,
+        ("fix", "done", "0.5"): 1.0,
+        ("fix", "done", "900.0"): 1.0,
+        ("fix", "done", "+Inf"): 1.0,
+        ("fix", "done", SUM): pytest.approx(5400.3),
+    }
+
+
+def test_the_latest_value_counts_until_its_time(store: Store) -> None:
+    """A later value replaces an earlier one. After its time it is not shown, and the next store removes it."""
+    for left in (4000, 3999):
+        GITHUB_REMAINING.set(left, until=NOW + timedelta(minutes=5), installation="7", resource="core")
+        store.measured.store(NOW)
+    assert found(store, GITHUB_REMAINING.name) == {("7", "core"): 3999.0}
+    assert found(store, GITHUB_REMAINING.name, NOW + timedelta(minutes=6)) == {}
+    store.measured.store(NOW + timedelta(minutes=6))
+    assert found(store, GITHUB_REMAINING.name) == {}
+
+
+def test_nothing_is_lost_while_the_database_is_away(store: Store, tmp_path: Path) -> None:
+    """What cannot be stored is kept for the next time."""
+    own = UnstoredMeasures()
+    own.add({(TOKENS_MINTED.name, ("minted",)): 1.0})
+    database = tmp_path / "apprentice.db"
+    store.close()
+    database.rename(tmp_path / "away")
+    with pytest.raises(StoreError):
+        store.measured.store(NOW, own)
+    store.close()
+    database.unlink()
+    (tmp_path / "away").rename(database)
+    store.measured.store(NOW, own)
+    assert found(store, TOKENS_MINTED.name) == {("minted",): 1.0}
+
+
+def test_a_fork_begins_with_nothing() -> None:
+    """A child does not store again what its parent measured, and is not stopped by a lock that was held at the fork."""
+    TOKENS_MINTED.add(result="minted")
+    with unstored.lock:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(len(unstored.take()[0]))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert unstored.take()[0]
+
+
+def test_transactions_are_timed(store: Store) -> None:
+    """Reads and writes are observed by kind."""
+    store.measured.all(NOW)
+    store.measured.store(NOW)
+    assert ("read", SUM) in found(store, "apprentice_database_seconds")
+    store.measured.store(NOW)
+    assert ("write", SUM) in found(store, "apprentice_database_seconds")
+
+
+def test_sizes(store: Store) -> None:
+    """Each table has its rows, and the database has a size."""
+    store.inbox.enqueue([], now=NOW)
+    TOKENS_MINTED.add(result="minted")
+    store.measured.store(NOW)
+    rows = store.measured.table_rows()
+    assert rows["measures"] == len(store.measured.all(NOW))
+    assert rows["jobs"] == 0
+    assert store.measured.size() > 4096
+
+
+def test_names_follow_the_rules() -> None:
+    """A counter ends with `_total`, and nothing else does; each measure has a name of its own."""
+    names = [measure.name for measure in MEASURES]
+    assert len(set(names)) == len(names)
+    for measure in MEASURES:
+        assert measure.name.endswith("_total") == (type(measure).__name__ == "CounterMeasure")
