@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func, or_, select, text
 
@@ -13,6 +13,9 @@ from memory.errors import StoreError
 from memory.measures import Labels, UnstoredMeasures, unstored
 from memory.store.database import Database, Row, dialect_insert
 from memory.store.tables import measures, metadata
+
+FORGOTTEN_AFTER = timedelta(days=1)
+"""So late that no other process stores the same row again at that moment: each would wait for the other's lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Measured:
                 if rows:
                     key = list(measures.primary_key)
                     connection.execute(insert.on_conflict_do_update(index_elements=key, set_=values), rows)
-            connection.execute(delete(measures).where(measures.c.until < now))
+            connection.execute(delete(measures).where(measures.c.until < now - FORGOTTEN_AFTER))
 
     def all(self, now: datetime) -> list[tuple[str, Labels, float]]:
         """Measure, values of its labels, and value, of all that counts now."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,16 +11,16 @@ import pytest
 from memory.errors import StoreError
 from memory.measures import GITHUB_REMAINING, JOBS, MEASURES, SUM, TOKENS_MINTED, UnstoredMeasures, unstored
 from memory.store import Store
+from memory.store.tables import metadata
 from tests.databases import migrated_store
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with migrated_store(tmp_path / "apprentice.db") as store:
-        unstored.forget()  # of other tests, and of opening it
-        yield store
+@pytest.fixture(autouse=True)
+def nothing_unstored(store: Store) -> None:
+    """Nothing of other tests, and of opening the store."""
+    unstored.forget()
 
 
 def found(store: Store, name: str, now: datetime = NOW) -> dict[tuple[str, ...], float]:
@@ -53,21 +52,22 @@ def test_durations_are_counted_by_bound(store: Store) -> None:
 
 
 def test_the_latest_value_counts_until_its_time(store: Store) -> None:
-    """A later value replaces an earlier one. After its time it is not shown, and the next store removes it."""
+    """A later value replaces an earlier one. After its time it is not shown, and a day later it is removed."""
     for left in (4000, 3999):
         GITHUB_REMAINING.set(left, until=NOW + timedelta(minutes=5), installation="7", resource="core")
         store.measured.store(NOW)
     assert found(store, GITHUB_REMAINING.name) == {("7", "core"): 3999.0}
     assert found(store, GITHUB_REMAINING.name, NOW + timedelta(minutes=6)) == {}
-    store.measured.store(NOW + timedelta(minutes=6))
+    store.measured.store(NOW + timedelta(days=1, minutes=6))
     assert found(store, GITHUB_REMAINING.name) == {}
 
 
-def test_nothing_is_lost_while_the_database_is_away(store: Store, tmp_path: Path) -> None:
+def test_nothing_is_lost_while_the_database_is_away(tmp_path: Path) -> None:
     """What cannot be stored is kept for the next time."""
     own = UnstoredMeasures()
     own.add({(TOKENS_MINTED.name, ("minted",)): 1.0})
-    database = tmp_path / "apprentice.db"
+    database = tmp_path / "away.db"
+    store = migrated_store(database)
     store.close()
     database.rename(tmp_path / "away")
     with pytest.raises(StoreError):
@@ -77,6 +77,7 @@ def test_nothing_is_lost_while_the_database_is_away(store: Store, tmp_path: Path
     (tmp_path / "away").rename(database)
     store.measured.store(NOW, own)
     assert found(store, TOKENS_MINTED.name) == {("minted",): 1.0}
+    store.close()
 
 
 def test_a_fork_begins_with_nothing() -> None:
@@ -100,13 +101,15 @@ def test_transactions_are_timed(store: Store) -> None:
 
 
 def test_sizes(store: Store) -> None:
-    """Each table has its rows, and the database has a size."""
-    store.inbox.enqueue([], now=NOW)
+    """Each table has its rows, as PostgreSQL knows them after an ANALYZE, and the database has a size."""
     TOKENS_MINTED.add(result="minted")
     store.measured.store(NOW)
+    with store.database.writing() as connection:
+        connection.exec_driver_sql("ANALYZE")
     rows = store.measured.table_rows()
     assert rows["measures"] == len(store.measured.all(NOW))
     assert rows["jobs"] == 0
+    assert len(rows) == len(metadata.tables)
     assert store.measured.size() > 4096
 
 
