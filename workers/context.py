@@ -34,8 +34,8 @@ from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
-from workers.sandbox.bubblewrap import open_sandbox
 from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.tiers import sandbox_of_settings
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
@@ -83,7 +83,7 @@ class Context:
     @cached_property
     def sandbox(self) -> Sandbox:
         """Opened when code first runs: a machine without a sandbox can do everything else."""
-        return open_sandbox(unsafe=self.settings.unsafe_without_sandbox)
+        return sandbox_of_settings(self.settings)
 
     @property
     def limits(self) -> Limits:

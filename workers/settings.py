@@ -209,6 +209,17 @@ class WorkerSettings(GitHubSettings):
         False,
         description="Run code without a sandbox if the machine has none. Only for repositories that you trust fully.",
     )
+    sandbox: Literal["bubblewrap", "docker", "gvisor", "podman"] = Field(
+        "bubblewrap", description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
+    )
+    sandbox_engine: str = Field(
+        "",
+        description="Command of the container engine, as `docker --host unix:///run/docker.sock`; default: `docker`, or `podman`.",
+    )
+    sandbox_runtime: str = Field(
+        "",
+        description="OCI runtime that the container engine is asked for; default: `runsc` for `gvisor`, else its own.",
+    )
     sandbox_memory_mb: int = Field(
         2048,
         ge=64,

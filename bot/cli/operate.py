@@ -54,6 +54,7 @@ def worker() -> None:
     from workers.flows import FLOWS
     from workers.home import scratch
     from workers.queue.celery_app import run_worker
+    from workers.sandbox.tiers import log_sandbox
 
     with starting():
         settings = worker_settings()
@@ -62,6 +63,7 @@ def worker() -> None:
         progress = logs.lines(settings, note)
         with scratch(settings.home):
             check_worker(settings, structlog.get_logger().warning)
+            log_sandbox(settings)
             code = run_worker(settings, lambda: open_job_context(settings, progress=progress, flows=FLOWS))
     raise typer.Exit(code)
 

@@ -57,6 +57,7 @@ PAGES = (
     "docs/measurements.md",
     "docs/model.md",
     "docs/model-server.md",
+    "docs/sandboxes.md",
     "docs/sharing.md",
     "docs/operations.md",
     "docs/repair.md",

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from memory.measures import SANDBOX
 from workers.errors import SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits
-from workers.sandbox.control_groups import ControlGroup
 from workers.sandbox.usage import MemoryMeter, usage_of
 
 TICK_SECONDS = 0.05
@@ -30,6 +30,14 @@ DEATH_SECONDS = 20.0
 
 OnReport = Callable[[bytes], bool]
 """Receives a piece of the report; false ends the run with Ending.OUTPUT."""
+
+
+class MemoryLimit(Protocol):
+    """A control group that limits the memory of a run."""
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended the run, or a process of it, because it reached the limit."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +57,7 @@ class ProcessTree:
     report: int
     grouped: bool = False
     file_systems: tuple[str, ...] = ()
-    group: ControlGroup | None = None
+    group: MemoryLimit | None = None
 
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
