@@ -52,7 +52,7 @@ $(READY): requirements.lock requirements-dev.lock requirements-torch.lock pyproj
 	@echo "installing the locked dependencies into $(VENV) (about 1.5 GB, once)"
 	@$(BIN)/python -m pip install $(LOCKED) -r requirements.lock -r requirements-dev.lock
 	@# torch, and what another Python than the locks' 3.11 needs besides, without hashes.
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-torch.lock -e '.[analysis,app,dev,meaning,model,postgresql,types]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-torch.lock -e '.[analysis,app,dev,meaning,model,otel,postgresql,types]'
 	@touch $@
 
 plugins: $(PLUGINS)/.ready ## the pytest plugins of our own tests, beside the environment

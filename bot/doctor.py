@@ -29,9 +29,10 @@ from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.git_command import program
 from workers.ports import AppExamination
 from workers.review_tool import ReviewTool
-from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
+from workers.sandbox.bubblewrap import ROOT_DIRECTORIES
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
+from workers.sandbox.tiers import SandboxTier, problems, sandbox_of
 from workers.settings import MintSettings, WebSettings, WorkerSettings, loopback
 
 MODEL_SECONDS = WEB_SECONDS = 5.0
@@ -102,10 +103,12 @@ def _git() -> MachineCheck:
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
-    found = problems()
+    tier = SandboxTier(settings.sandbox)
+    found = problems(sandbox_of(tier, settings.sandbox_engine, settings.sandbox_runtime))
     if not found:
-        yield _ok("sandbox", "bubblewrap runs here")
-        yield _control_groups()
+        yield _ok("sandbox", f"{tier} runs here")
+        if tier is SandboxTier.BUBBLEWRAP:
+            yield _control_groups()
     elif settings.unsafe_without_sandbox:
         yield MachineCheck(
             name="sandbox",

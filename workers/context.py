@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Self
 
+from structlog.contextvars import bind_contextvars
+
 from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
 from memory.model.jobs import LeasedJob
@@ -32,8 +34,8 @@ from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
-from workers.sandbox.bubblewrap import open_sandbox
 from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.tiers import sandbox_of_settings
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
@@ -81,7 +83,7 @@ class Context:
     @cached_property
     def sandbox(self) -> Sandbox:
         """Opened when code first runs: a machine without a sandbox can do everything else."""
-        return open_sandbox(unsafe=self.settings.unsafe_without_sandbox)
+        return sandbox_of_settings(self.settings)
 
     @property
     def limits(self) -> Limits:
@@ -321,6 +323,7 @@ class JobContext(Context):
         key, now = repository.key, self.clock()
         task = Task(id=self.job_id, kind=kind, repository=key, sha=sha, number=number, created_at=now)
         self.store.tasks.add(task)
+        bind_contextvars(task=task.id)  # for the lines that follow
         return task
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
@@ -385,6 +388,6 @@ def _owner_file(settings: WorkerSettings, minting: MintingClient) -> Callable[[R
         minted = minting.mint_defaults(repository.installation_id)
         if minted is None or minted.full_name == repository.full_name:
             return None
-        return owner_file(settings.github_url, minted, PATH)
+        return owner_file(settings.github_url, minted, repository.installation_id, PATH)
 
     return read

@@ -9,6 +9,7 @@ import logging
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -22,8 +23,18 @@ OURS = "apprentice"
 
 def configure(settings: Settings) -> None:
     """Configure the log of this process. Standard output belongs to the commands."""
+    _configure(as_json=settings.log_format == "json")
+
+
+def fail(line: str) -> None:
+    """The last line of a process that ends before it has a log, for collectors."""
+    _configure(as_json=True)
+    structlog.get_logger().critical(line)
+
+
+def _configure(*, as_json: bool) -> None:
     handler = _RedactingHandler(sys.stderr)
-    handler.setFormatter(_formatter(_as_json() if settings.log_format == "json" else _for_terminals()))
+    handler.setFormatter(_formatter(_as_json() if as_json else _for_terminals()))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OURS).setLevel(logging.INFO)
     structlog.configure(
@@ -37,6 +48,11 @@ def configure(settings: Settings) -> None:
     threading.excepthook = lambda failed: logging.getLogger(OURS).error(
         "thread ended by an error", exc_info=failed.exc_value
     )
+
+
+def lines(settings: Settings, plain: Callable[[str], None]) -> Callable[[str], None]:
+    """What writes lines of progress: `plain`, or the log where collectors read it."""
+    return structlog.get_logger().info if settings.log_format == "json" else plain
 
 
 class _RedactingHandler(logging.StreamHandler):  # type: ignore[type-arg]  # generic in its stubs alone

@@ -85,6 +85,11 @@ class Settings(BaseSettings):
     log_format: str = Field(
         "text", pattern="^(text|json)$", description="`text` for reading, `json` for log collectors."
     )
+    traces_url: str = Field(
+        "",
+        pattern="^(https?://.+)?$",
+        description="OTLP/HTTP address that gets traces of deliveries and jobs, as `http://127.0.0.1:4318/v1/traces`; empty: none.",
+    )
 
     @field_validator("keep_effects_days")
     @classmethod
@@ -212,6 +217,17 @@ class WorkerSettings(GitHubSettings):
     unsafe_without_sandbox: bool = Field(
         False,
         description="Run code without a sandbox if the machine has none. Only for repositories that you trust fully.",
+    )
+    sandbox: Literal["bubblewrap", "docker", "gvisor", "podman"] = Field(
+        "bubblewrap", description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
+    )
+    sandbox_engine: str = Field(
+        "",
+        description="Command of the container engine, as `docker --host unix:///run/docker.sock`; default: `docker`, or `podman`.",
+    )
+    sandbox_runtime: str = Field(
+        "",
+        description="OCI runtime that the container engine is asked for; default: `runsc` for `gvisor`, else its own.",
     )
     sandbox_memory_mb: int = Field(
         2048,

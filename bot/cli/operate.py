@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import typer
 
-from bot.cli.console import complain, note, private_settings, refusing, worker_settings
-from memory.errors import StoreUnavailable
-from workers.errors import Retryable
+from bot.cli.console import BAD_INPUT, complain, note, private_settings, worker_settings
+from memory.errors import StoreError, StoreUnavailable
+from workers.errors import ApprenticeError, Retryable
 
 TEMPORARY = 75
 """EX_TEMPFAIL of sysexits.h."""
@@ -21,23 +21,27 @@ TEMPORARY = 75
 @contextmanager
 def starting() -> Iterator[None]:
     """Print an error of ours as one line, and exit with 75 for a temporary one, with 2 for any other."""
-    with refusing():
-        try:
-            yield
-        except (StoreUnavailable, Retryable) as error:
-            complain(str(error))
-            raise typer.Exit(TEMPORARY) from error
+    try:
+        yield
+    except (ApprenticeError, StoreError) as error:
+        from workers.logs import fail
+        from workers.settings import PREFIX, variable
+
+        say = fail if variable(f"{PREFIX}LOG_FORMAT") == "json" else complain
+        say(str(error))
+        raise typer.Exit(TEMPORARY if isinstance(error, StoreUnavailable | Retryable) else BAD_INPUT) from error
 
 
 def serve() -> None:
     """Run the web process: receive webhooks and store the jobs that follow from them."""
     from bot.web.app import serve as run
-    from workers.logs import configure
+    from workers import logs, traces
     from workers.settings import WebSettings
 
     with starting():
         settings = private_settings(WebSettings)
-        configure(settings)
+        logs.configure(settings)
+        traces.configure(settings, "web")
         run(settings)
 
 
@@ -45,18 +49,23 @@ def worker() -> None:
     """Run a worker: it does the jobs."""
     import structlog
 
+    from workers import logs, traces
     from workers.context import check_worker, open_job_context
     from workers.flows import FLOWS
     from workers.home import scratch
-    from workers.logs import configure
-    from workers.queue.celery_app import run_worker
+    from workers.queue.celery_app import make_celery, run_worker
+    from workers.sandbox.tiers import log_sandbox
 
     with starting():
         settings = worker_settings()
-        configure(settings)
+        logs.configure(settings)
+        traces.configure(settings, "worker")
+        progress = logs.lines(settings, note)
         with scratch(settings.home):
             check_worker(settings, structlog.get_logger().warning)
-            code = run_worker(settings, lambda: open_job_context(settings, progress=note, flows=FLOWS))
+            make_celery(settings)  # refuses a wrong broker before anything is tried
+            log_sandbox(settings)
+            code = run_worker(settings, lambda: open_job_context(settings, progress=progress, flows=FLOWS))
     raise typer.Exit(code)
 
 
@@ -87,13 +96,13 @@ def mint() -> None:
 def up() -> None:
     """Run web process, worker, sweeper and minting process on this machine, supervised."""
     from bot.processes import up as run
-    from workers.logs import configure
+    from workers import logs
     from workers.settings import MintSettings, SweeperSettings, WebSettings, load
 
     with starting():
         web = private_settings(WebSettings)
-        configure(web)
+        logs.configure(web)
         worker_settings()  # a wrong setting of any process is refused before anything starts
         load(SweeperSettings)
-        code = run(web, load(MintSettings), note)
+        code = run(web, load(MintSettings), logs.lines(web, note))
     raise typer.Exit(code)

@@ -27,14 +27,15 @@ from bot.web.bodies import RETRY_SECONDS, BodyReader, Headers, RequestRejected, 
 from bot.web.delivery_writer import DeliveryWriter
 from bot.web.event_jobs import jobs_for
 from bot.web.events import MAY_REPEAT, Ignored, parse
-from bot.web.metrics import Metrics
+from bot.web.metrics import Metrics, StoredFigures
 from bot.web.relay import Relay
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
+from workers import traces
 from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
-from workers.queue.heartbeats import ProcessKind, beat, missing_processes
+from workers.queue.heartbeats import ProcessKind, beat, keep_beating, missing_processes, store_measures
 from workers.queue.runner import Send, enqueue, rows
 from workers.settings import WebSettings
 
@@ -98,8 +99,18 @@ class WebEndpoints:
         event, delivery_id = header_of(headers, "X-GitHub-Event"), header_of(headers, "X-GitHub-Delivery")
         signature = signature_of(headers)
         jobs, ignored = self._jobs_of(event, await self._genuine_body(headers, receive, signature))
-        new = await self._record(event, delivery_id, signature, jobs)
-        self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - started)
+        with traces.span("delivery", delivery=delivery_id, event=event):
+            new = await self._record(event, delivery_id, signature, jobs)
+            seconds = time.perf_counter() - started
+            self._metrics.answered(event, duplicate=not new, seconds=seconds)
+            _log.info(
+                "delivery",
+                delivery=delivery_id,
+                event_name=event,
+                jobs=len(jobs) if new else 0,
+                duplicate=not new,
+                seconds=round(seconds, 4),
+            )
         answer: dict[str, object] = {"jobs": len(jobs) if new else 0, "duplicate": not new}
         answer |= {"ignored": ignored} if ignored else {}
         return Response(msgspec.json.encode(answer), status_code=202, media_type="application/json")
@@ -175,11 +186,21 @@ class WebEndpoints:
     def metrics(self) -> Response:
         """All metrics, for Prometheus."""
         try:
-            upkeep = self._store.upkeep
-            page = self._metrics.page(upkeep.unfinished(), upkeep.ended(), self._oldest_ready_seconds())
+            page = self._metrics.page(self._figures())
         except StoreError as error:
             return PlainTextResponse(f"{error}\n", status_code=503)
         return Response(page, media_type=CONTENT_TYPE_LATEST)
+
+    def _figures(self) -> StoredFigures:
+        store, now = self._store, self._clock()
+        return StoredFigures(
+            unfinished=store.upkeep.unfinished(),
+            ended=store.upkeep.ended(),
+            expired_leases=store.upkeep.expired_leases(now),
+            oldest_ready_seconds=self._oldest_ready_seconds(),
+            alive=dict.fromkeys(map(str, ProcessKind), 0) | store.heartbeats.alive(now),
+            measured=store.measured.all(now),
+        )
 
     def _oldest_ready_seconds(self) -> float:
         now = self._clock()
@@ -263,6 +284,7 @@ def serve(settings: WebSettings) -> None:
     sockets = bound_sockets(settings.host, settings.port)
     with await_store(settings.database(), seconds=settings.start_seconds, report=_log.warning) as store:
         store.clock.refresh()  # so that no request waits for it
+        keep_beating(settings.database(), ProcessKind.WEB)
         app = create_app(
             settings, store, functools.partial(send, celery), store.clock, functools.partial(depth, celery)
         )
@@ -279,6 +301,8 @@ def serve(settings: WebSettings) -> None:
             )
         )
         server.run(sockets=sockets)
+        store_measures(settings.database())
+        traces.close()
 
 
 async def _front_page() -> Response:

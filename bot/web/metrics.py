@@ -2,29 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from bot.web.events import KNOWN
+from memory.measures import MEASURES, SUM, CounterMeasure, DurationMeasure, Labels
 from memory.model.jobs import JobState
 
 OTHER_EVENT = "other"
 
 
-class _EndedJobs(Collector):
-    """A counter that the database keeps, for all processes together."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFigures:
+    """What a page shows of the database: jobs that are not done now, jobs that have ended so far, jobs whose worker left
+    them, seconds that the oldest ready job has waited, processes that are alive by kind, and all that processes measured."""
 
-    jobs: Mapping[JobState, int] = MappingProxyType({})
+    unfinished: Mapping[JobState, int] = field(default_factory=dict)
+    ended: Mapping[JobState, int] = field(default_factory=dict)
+    expired_leases: int = 0
+    oldest_ready_seconds: float = 0.0
+    alive: Mapping[str, int] = field(default_factory=dict)
+    measured: Iterable[tuple[str, Labels, float]] = ()
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        family = CounterMetricFamily("apprentice_jobs_ended", "Jobs that have ended, by state.", labels=["state"])
-        for state, count in self.jobs.items():
-            family.add_metric([state], count)
+
+Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+
+@dataclass(slots=True, eq=False)
+class _StoredMetrics(Collector):
+    """What the database keeps for all processes together."""
+
+    figures: StoredFigures = field(default_factory=StoredFigures)
+
+    def collect(self) -> Iterator[Family]:
+        figures = self.figures
+        ended = CounterMetricFamily("apprentice_jobs_ended", "Jobs that have ended, by state.", labels=["state"])
+        unfinished = GaugeMetricFamily("apprentice_jobs", "Jobs that are not done, by state.", labels=["state"])
+        alive = GaugeMetricFamily("apprentice_processes", "Processes that are alive, by kind.", labels=["kind"])
+        families: tuple[tuple[CounterMetricFamily | GaugeMetricFamily, Mapping[str, int]], ...] = (
+            (ended, {state.value: jobs for state, jobs in figures.ended.items()}),
+            (unfinished, {state.value: jobs for state, jobs in figures.unfinished.items()}),
+            (alive, figures.alive),
+        )
+        for family, counts in families:
+            for label, count in counts.items():
+                family.add_metric([label], count)
+            yield family
+        waited, left = figures.oldest_ready_seconds, figures.expired_leases
+        yield GaugeMetricFamily("apprentice_oldest_ready_seconds", "How long the oldest ready job has waited.", waited)
+        yield GaugeMetricFamily("apprentice_expired_leases", "Jobs whose worker stopped renewing the lease.", left)
+        yield from _measured(figures.measured)
+
+
+def _measured(found: Iterable[tuple[str, Labels, float]]) -> Iterator[Family]:
+    """A family for each measure, also for one that nothing was measured of."""
+    by_name: dict[str, dict[Labels, float]] = {measure.name: {} for measure in MEASURES}
+    for name, labels, value in found:
+        if name in by_name:  # another version of this code may measure more
+            by_name[name][labels] = value
+    for measure in MEASURES:
+        series = by_name[measure.name]
+        if isinstance(measure, DurationMeasure):
+            yield _histogram(measure, series)
+            continue
+        kind = CounterMetricFamily if isinstance(measure, CounterMeasure) else GaugeMetricFamily
+        family = kind(measure.name.removesuffix("_total"), measure.meaning, labels=measure.labels)
+        for labels, value in series.items():
+            family.add_metric(labels, value)
         yield family
+
+
+def _histogram(measure: DurationMeasure, series: Mapping[Labels, float]) -> HistogramMetricFamily:
+    """Prometheus' buckets count all that is below their bound; ours count what is in them alone."""
+    family = HistogramMetricFamily(measure.name, measure.meaning, labels=measure.labels)
+    bounds = (*map(str, measure.bounds), "+Inf")
+    for labels in sorted({labels[:-1] for labels in series}):
+        count, buckets = 0.0, list[tuple[str, float]]()
+        for bound in bounds:
+            count += series.get((*labels, bound), 0.0)
+            buckets.append((bound, count))
+        family.add_metric(labels, buckets, series.get((*labels, SUM), 0.0))
+    return family
 
 
 class Metrics:
@@ -46,12 +108,8 @@ class Metrics:
             "Jobs that the queue refused and the sweeper sends later.",
             registry=self.registry,
         )
-        self._jobs = Gauge("apprentice_jobs", "Jobs that are not done, by state.", ["state"], registry=self.registry)
-        self._ended = _EndedJobs()
-        self.registry.register(self._ended)
-        self._oldest = Gauge(
-            "apprentice_oldest_ready_seconds", "How long the oldest ready job has waited.", registry=self.registry
-        )
+        self._stored = _StoredMetrics()
+        self.registry.register(self._stored)
         self._latency = Histogram(
             "apprentice_webhook_seconds",
             "Time to answer a webhook.",
@@ -75,12 +133,7 @@ class Metrics:
         """Count jobs that the queue refused."""
         self._unsent.inc(count)
 
-    def page(
-        self, unfinished: Mapping[JobState, int], ended: Mapping[JobState, int], oldest_ready_seconds: float
-    ) -> bytes:
-        """All metrics in Prometheus' text format: the jobs that are not done now, and those that have ended so far."""
-        for state, count in unfinished.items():
-            self._jobs.labels(state).set(count)
-        self._ended.jobs = ended
-        self._oldest.set(oldest_ready_seconds)
+    def page(self, stored: StoredFigures) -> bytes:
+        """All metrics in Prometheus' text format."""
+        self._stored.figures = stored
         return generate_latest(self.registry)

@@ -32,7 +32,8 @@ class NewJob:
     """Work to be done once, not before `run_after`. Two with the same id are one job.
 
     The numbers are GitHub's: of the repository, of the issue or pull request, of the account that caused the job, of the
-    App's installation. Of the jobs of one `conversation` one runs at a time.
+    App's installation. Of the jobs of one `conversation` one runs at a time. `trace` is the
+    W3C trace context of what it follows from.
     """
 
     id: str
@@ -45,6 +46,7 @@ class NewJob:
     installation_id: int | None = None
     conversation: str | None = None
     priority: Priority = Priority.BACKGROUND
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class LeasedJob:
     waits: int = 0
     waiting_since: datetime | None = None
     conversation: str | None = None
+    delivery_id: str | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

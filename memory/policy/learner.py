@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
+from structlog.contextvars import bind_contextvars
+
 from memory.forget import retraction
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, period_of
 from memory.policy import q_table
@@ -166,6 +168,7 @@ class Learner:
             features={**expected.get(chosen, {}), **features},
         )
         self._ledger.append_decision(decision)
+        bind_contextvars(decision=decision.id)  # for the lines that follow
         return decision
 
     def conclude(self, decision: Decision, components: Mapping[str, float], *, made_by: str = "") -> Outcome:

@@ -22,6 +22,7 @@ from memory.store.heartbeats import DatabaseClock, Heartbeats
 from memory.store.job_control import JobControl
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
+from memory.store.measured import Measured
 from memory.store.tasks import Posts, Tasks
 from memory.store.upkeep import Upkeep
 
@@ -29,7 +30,7 @@ __all__ = ["Store", "await_store", "open_store"]
 
 LONGEST_PAUSE = 5.0
 
-HEAD = "0075"
+HEAD = "0080"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"
@@ -49,6 +50,7 @@ class Store:
         self.upkeep = Upkeep(database)
         """Prunes old work, and counts what has ended."""
         self.heartbeats = Heartbeats(database)
+        self.measured = Measured(database)
         self.clock = DatabaseClock(database)
         """The one clock of everything that several processes compare: leases, and when a job may run."""
         self.ledger = Ledger(database)

@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select, update
 
-from memory.store.database import Database, changed, queue_for, row_of
+from memory.measures import MODEL_CALLS, MODEL_DOLLARS, MODEL_TOKENS
+from memory.store.database import Database, queue_for, row_of
 from memory.store.tables import model_calls, tasks
 
 _LOCK_ID = 0x43414C4C  # any constant that nothing else in the database uses
@@ -136,8 +137,17 @@ class Calls:
         return self._end(call_id, {"state": CallState.FAILED, "prompt": 0, "micros": 0})
 
     def _end(self, call_id: str, values: dict[str, object]) -> bool:
+        measured = (model_calls.c[name] for name in ("tier", "state", "prompt", "cached", "completion", "micros"))
+        ending = update(model_calls).where(model_calls.c.id == call_id, _OPEN).values(values).returning(*measured)
         with self.database.writing() as connection:
-            return changed(connection, update(model_calls).where(model_calls.c.id == call_id, _OPEN).values(values)) > 0
+            ended = connection.execute(ending).one_or_none()
+        if ended is None:
+            return False
+        MODEL_CALLS.add(tier=ended.tier, state=ended.state)
+        MODEL_DOLLARS.add(ended.micros / 1_000_000, tier=ended.tier)
+        for kind in ("prompt", "cached", "completion"):
+            MODEL_TOKENS.add(ended._mapping[kind], tier=ended.tier, kind=kind)
+        return True
 
     def summary(self) -> list[Spent]:
         """All calls, by repository, purpose and tier."""

@@ -44,6 +44,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, Pool
 from sqlalchemy.types import TypeDecorator
 
 from memory.errors import StoreError, StoreUnavailable
+from memory.measures import DATABASE
 
 BUSY_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://host/name, with user:password@ before the host"
@@ -71,7 +72,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database and changes nothing."""
-        with _translated(), self.engine.connect() as connection:
+        with _translated(), DATABASE.timed(kind="read"), self.engine.connect() as connection:
             if connection.dialect.name == "postgresql":  # whose default shows each statement another state
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
@@ -79,7 +80,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that commits at the end, or not at all. On SQLite writers queue up for it at its start."""
-        with _translated(), self.engine.connect() as connection:
+        with _translated(), DATABASE.timed(kind="write"), self.engine.connect() as connection:
             connection.execution_options(**{_WRITE: True})
             with connection.begin():
                 yield connection

@@ -83,3 +83,9 @@ class Heartbeats:
         with self.database.reading() as connection:
             found = connection.execute(query.group_by(heartbeats.c.kind)).all()
         return {kind: (at, until) for kind, at, until in found}
+
+    def alive(self, now: datetime) -> dict[str, int]:
+        """Of each kind how many processes count as alive."""
+        query = select(heartbeats.c.kind, func.count()).where(heartbeats.c.until >= now).group_by(heartbeats.c.kind)
+        with self.database.reading() as connection:
+            return dict(connection.execute(query).all())

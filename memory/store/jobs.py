@@ -130,7 +130,7 @@ class Inbox:
         with self.database.writing() as connection:
             held = _change(connection, leased, state=state, ended_at=now, lease_until=None, reason=reason)
             if held:
-                _enqueue(connection, follow_ups, created_at=now)
+                _enqueue(connection, follow_ups, created_at=now, delivery_id=leased.delivery_id)
             return held
 
     def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:
@@ -287,7 +287,8 @@ def _lease(
     if abandoned >= MAX_ABANDONED:
         reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
         connection.execute(_burial(job_id, abandoned, now, reason))
-        _enqueue(connection, last_words(job_id, row.payload, reason), created_at=now)
+        words = last_words(job_id, row.payload, reason)
+        _enqueue(connection, words, created_at=now, delivery_id=row.delivery_id)
         return None
     leased = LeasedJob(
         id=row.id,
@@ -299,6 +300,8 @@ def _lease(
         waits=row.waits,
         waiting_since=row.waiting_since,
         conversation=row.conversation,
+        delivery_id=row.delivery_id,
+        trace=row.trace,
     )
     until = now + timedelta(seconds=seconds)
     grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
@@ -334,7 +337,7 @@ def _record(connection: Connection, part: Sequence[Delivery]) -> list[bool]:
     return [each.id in new for each in part]
 
 
-_ABOUT = ("repository_id", "number", "actor_id", "installation_id", "conversation")
+_ABOUT = ("repository_id", "number", "actor_id", "installation_id", "conversation", "trace")
 _DELIVERIES = BulkInsert(deliveries, ("id", "event", "received_at", "body_hash"))
 _JOBS = BulkInsert(
     jobs,
@@ -343,8 +346,10 @@ _JOBS = BulkInsert(
 )
 
 
-def _enqueue(connection: Connection, new_jobs: Iterable[NewJob], *, created_at: datetime) -> int:
-    fresh = (_fresh(job, created_at, None) for job in new_jobs)
+def _enqueue(
+    connection: Connection, new_jobs: Iterable[NewJob], *, created_at: datetime, delivery_id: str | None = None
+) -> int:
+    fresh = (_fresh(job, created_at, delivery_id) for job in new_jobs)
     return len(_JOBS.insert_new(connection, sorted(fresh, key=itemgetter(0))))
 
 

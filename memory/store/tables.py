@@ -76,6 +76,7 @@ jobs = Table(
     *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id", "installation_id")),
     Column("conversation", String, index=True),
     *(Column(name, BigInteger, nullable=False, server_default="0") for name in ("lane", "share")),
+    Column("trace", String),
     Index(None, "state", "run_after"),
     Index(None, "lane", "share", "run_after", sqlite_where=_READY, postgresql_where=_READY),
     Index(None, "ended_at"),
@@ -116,6 +117,15 @@ heartbeats = Table(
     *_required(String, "kind"),
     *_required(UtcDateTime, "at", "until"),
 )
+
+measures = Table(
+    "measures",
+    metadata,
+    *_keys("name", "labels"),
+    Column("value", Double, nullable=False),
+    Column("until", UtcDateTime),
+)
+"""What all processes measured; `labels` are their values as a JSON array. A row counts until then."""
 
 tasks = Table(
     "tasks",

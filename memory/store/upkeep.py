@@ -122,6 +122,12 @@ class Upkeep:
             found = connection.execute(select(ended_jobs.c.state, ended_jobs.c.jobs)).all()
         return dict.fromkeys(ENDED, 0) | {JobState(state): count for state, count in found}
 
+    def expired_leases(self, now: datetime) -> int:
+        """How many jobs were left by a worker that no longer renews its lease, and no other worker has them yet."""
+        left = (jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)
+        with self.database.reading() as connection:
+            return connection.execute(select(func.count()).select_from(jobs).where(*left)).scalar_one()
+
     def unfinished(self) -> Mapping[JobState, int]:
         """How many jobs are ready or leased, and how many of those that are kept failed or died: all are few."""
         wanted = tuple(state for state in JobState if state is not JobState.DONE)

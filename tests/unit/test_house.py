@@ -116,6 +116,7 @@ def test_one_door_each(library: str) -> None:
 def test_the_environment_has_one_door() -> None:
     """os.environ is read in workers.settings alone; code that runs inside the sandbox reads its own."""
     inside = {
+        "workers.sandbox.break_out",
         "workers.sandbox.child_tracing",
         "workers.sandbox.launcher",
         "workers.sandbox.plain_tests",

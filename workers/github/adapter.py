@@ -75,7 +75,7 @@ class GitHub:
         self._ref = repository
         self._token = token
         self._own = own
-        self._client = client(base_url, token(), seconds_between_writes)
+        self._client = client(base_url, token(), repository.installation_id, seconds_between_writes)
         self._repository: Repository = self._client.get_repo(repository.full_name)
         self._path = f"/repos/{repository.full_name}"
 

@@ -17,10 +17,11 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, BadAttributeException, Github, GithubException, GithubIntegration
 from msgspec import structs
-from urllib3.util import Retry
 
+from memory.measures import GITHUB_ANSWERS, TOKENS_MINTED
 from memory.model import Actor
 from workers.errors import CannotRun, Limited, TokenRefused, Unavailable
+from workers.github.answers import NOT_REACHED, CountedRetry, note_limits
 from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
 from workers.redaction import own_secrets
@@ -33,12 +34,12 @@ KEY_BITS = 2048
 READS_ONLY = frozenset({"GET", "HEAD"})
 
 
-def retry_of_reads() -> Retry:
+def retry_of_reads() -> CountedRetry:
     """Repeats reads for some seconds. PyGithub's own repeats POST on a 5xx, which doubles comments, and sleeps through limits.
 
     After the last attempt its answer counts, which says how long to wait.
     """
-    return Retry(
+    return CountedRetry(
         total=4,
         backoff_factor=0.5,
         allowed_methods=READS_ONLY,
@@ -48,9 +49,11 @@ def retry_of_reads() -> Retry:
     )
 
 
-def client(base_url: str, token: str, seconds_between_writes: float = SECONDS_BETWEEN_WRITES) -> Github:
-    """A client that acts with one installation token."""
-    return Github(
+def client(
+    base_url: str, token: str, installation_id: int, seconds_between_writes: float = SECONDS_BETWEEN_WRITES
+) -> Github:
+    """A client that acts with one token of an installation."""
+    made = Github(
         auth=Auth.Token(token),
         base_url=base_url,
         user_agent=USER_AGENT,
@@ -61,6 +64,8 @@ def client(base_url: str, token: str, seconds_between_writes: float = SECONDS_BE
         api_version=API_VERSION,
         lazy=True,
     )
+    note_limits(made, installation_id)
+    return made
 
 
 def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegration:
@@ -116,6 +121,7 @@ def translated(doing: str) -> Iterator[None]:
     except GithubException as error:
         raise translation(error.status, error.data, error.headers or {}, doing) from error
     except requests.exceptions.RequestException as error:
+        GITHUB_ANSWERS.add(status=NOT_REACHED)
         raise Unavailable(f"GitHub could not be reached while {doing}: {type(error).__name__}") from error
     except (json.JSONDecodeError, UnicodeDecodeError, BadAttributeException) as error:
         raise Unavailable(f"GitHub's answer could not be read while {doing}: {type(error).__name__}") from error
@@ -276,7 +282,7 @@ class GitHubApp:
             _, minted = ask("POST", f"/app/installations/{installation_id}/access_tokens", input=asked)
         own_secrets.add_token(minted["token"])
         with translated("using a token"):
-            using = client(self._integration.requester.base_url, minted["token"]).requester
+            using = client(self._integration.requester.base_url, minted["token"], installation_id).requester
             _, answer = using.requestJsonAndCheck("GET", "/installation/repositories", parameters={"per_page": 1})
         return int(answer["total_count"])
 
@@ -343,5 +349,14 @@ class InstallationTokens:
         minted = self._minted.get(repository.id)
         ends = minted is None or minted.expires_at - RENEW_BEFORE <= self._clock()
         if minted is None or ends or minted.full_name != repository.full_name:
-            minted = self._minted[repository.id] = self._mint(repository.id, repository.installation_id)
+            minted = self._minted[repository.id] = self._counted(repository)
+        return minted
+
+    def _counted(self, repository: RepositoryRef) -> MintedToken:
+        result = "failed"
+        try:
+            minted = self._mint(repository.id, repository.installation_id)
+            result = "minted"
+        finally:
+            TOKENS_MINTED.add(result=result)
         return minted

@@ -11,12 +11,12 @@ from workers.github.auth import client, translated
 from workers.ports import MintedToken
 
 
-def owner_file(base_url: str, minted: MintedToken, path: str) -> bytes | None:
+def owner_file(base_url: str, minted: MintedToken, installation_id: int, path: str) -> bytes | None:
     """A file at the default branch of the repository that a token reads; None without it."""
     doing = f"reading {path} of {minted.full_name}"
     with translated(doing):
         try:
-            requester = client(base_url, minted.token).requester
+            requester = client(base_url, minted.token, installation_id).requester
             _, answer = requester.requestJsonAndCheck("GET", f"/repos/{minted.full_name}/contents/{path}")
         except UnknownObjectException:
             return None

@@ -23,14 +23,16 @@ from pathlib import Path
 from queue import Empty
 
 from celery import Celery
+from celery.apps.worker import install_worker_term_handler
 from celery.platforms import SecurityWarning
-from celery.signals import worker_process_init, worker_process_shutdown, worker_shutting_down
+from celery.signals import setup_logging, worker_process_init, worker_process_shutdown, worker_shutting_down
 from kombu.asynchronous import Hub
 from kombu.exceptions import ChannelError, KombuError
 from kombu.transport import filesystem, redis, virtual
 
+from workers import traces
 from workers.errors import BadInput, Retryable
-from workers.queue.heartbeats import ProcessKind, keep_beating
+from workers.queue.heartbeats import ProcessKind, keep_beating, store_measures
 from workers.queue.idle import IdleProcess, IdleTimes
 from workers.queue.pruning import keep_pruning
 from workers.queue.runner import RunContext, run_next
@@ -232,9 +234,18 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     worker_process_init.connect(functools.partial(_look_after, settings), weak=False)
     worker_process_init.connect(lambda **_: process().start(), weak=False)
     worker_process_shutdown.connect(lambda **_: process().finish(), weak=False)
+    worker_process_shutdown.connect(functools.partial(_leave_measures, settings), weak=False)
+    setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves the log as it is
     # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)
-    worker = celery.Worker(
+
+    class QuietWorker(celery.Worker):  # type: ignore[misc, name-defined]  # a class that Celery makes for its app
+        def install_platform_tweaks(self, worker: object) -> None:
+            """Without the line that Celery writes at SIGTERM beside the log."""
+            super().install_platform_tweaks(worker)
+            install_worker_term_handler(worker, verbose=False)
+
+    worker = QuietWorker(
         pool="prefork",
         concurrency=settings.workers,
         hostname=f"apprentice@{socket.gethostname()}",
@@ -252,6 +263,12 @@ def _look_after(settings: WorkerSettings, **_signal: object) -> None:
     """In each child, for SQLite and held locks must not be carried over a fork."""
     keep_beating(settings.database(), ProcessKind.WORKER)
     keep_pruning(settings)
+
+
+def _leave_measures(settings: WorkerSettings, **_signal: object) -> None:
+    """Of a process that ends, store what was measured since its last heartbeat."""
+    store_measures(settings.database())
+    traces.close()
 
 
 def _name() -> str:

@@ -38,7 +38,7 @@ def beat(store: Store, kind: ProcessKind, *, every: float = BEAT_SECONDS) -> Non
 
 
 def keep_beating(url: str, kind: ProcessKind) -> None:
-    """Beat for the rest of this process's life, in a thread with a connection of its own."""
+    """Beat, and store what was measured, for the rest of this process's life, in a thread with a connection of its own."""
 
     from memory.store import open_store  # SQLAlchemy is slow to import
 
@@ -48,6 +48,7 @@ def keep_beating(url: str, kind: ProcessKind) -> None:
                 with open_store(url) as store:
                     while True:
                         beat(store, kind)
+                        store.measured.store(store.clock())
                         pause.wait(BEAT_SECONDS)
             except StoreError as error:
                 _log.warning("heartbeat not stored", error=str(error))
@@ -55,6 +56,17 @@ def keep_beating(url: str, kind: ProcessKind) -> None:
 
     pause = threading.Event()
     threading.Thread(target=beat_on, name=f"heartbeat-{kind}", daemon=True).start()
+
+
+def store_measures(url: str) -> None:
+    """Store what this process measured, over a connection of its own."""
+    from memory.store import open_store  # SQLAlchemy is slow to import
+
+    try:
+        with open_store(url) as store:
+            store.measured.store(store.clock())
+    except StoreError as error:
+        _log.warning("measures not stored", error=str(error))
 
 
 def missing_processes(store: Store) -> dict[str, str]:

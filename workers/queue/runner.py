@@ -33,7 +33,9 @@ from workers.jobs import (
     encode,
     job_id,
 )
+from workers.queue.job_log import RunResult, died, ended, logged
 from workers.settings import WorkerSettings
+from workers.traces import context as trace_context
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
     from memory.store import Store
@@ -70,6 +72,7 @@ def _row(origin: str, job: Job) -> NewJob:
         installation_id=repository and repository.installation_id,
         conversation=f"{job.repository.id}#{number}" if isinstance(job, Fix | ReviewPull) else None,
         priority=PRIORITIES[type(job)],
+        trace=trace_context(),
     )
 
 
@@ -130,7 +133,8 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
     inbox, now, seconds = context.store.inbox, context.clock(), settings.lease_seconds
     leased = inbox.claim(claimer, now=now, seconds=seconds, last_words=_last_words)
     if leased is not None:
-        _run(context, leased, send)
+        with logged(leased):
+            _run(context, leased, send)
     return leased is not None
 
 
@@ -139,7 +143,8 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
     now, seconds = context.clock(), context.settings.lease_seconds
     leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, last_words=_last_words)
     if leased is not None:
-        _run(context, leased, send)
+        with logged(leased):
+            _run(context, leased, send)
 
 
 def _run(context: RunContext, leased: LeasedJob, send: Send) -> None:
@@ -162,7 +167,7 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     try:
         follow_ups = _flow(context, job)(job, context)
     except JobStopped as error:
-        _log.warning("stopped", job=leased.id, kind=leased.kind, reason=str(error))
+        ended(leased, RunResult.STOPPED, reason=str(error))
     except Unavailable as error:
         _wait(context, leased, job, error, send)
     except StoreUnavailable as error:
@@ -172,7 +177,7 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     except ApprenticeError as error:
         _fail(context, leased, job, error, send)
     except Exception as error:  # the edge of the process: record, report and re-raise
-        _log.exception("unexpected error", job=leased.id, kind=leased.kind, attempt=leased.attempts)
+        _log.exception("unexpected error")
         shown = f"an unexpected {type(error).__name__} stopped this job; see the worker's log"
         _fail(context, leased, job, CannotRun(shown), send)
         raise
@@ -193,9 +198,10 @@ def _flow(context: RunContext, job: Job) -> Flow:
 def _finish(context: RunContext, leased: LeasedJob, follow_ups: Sequence[Job], send: Send) -> None:
     new = rows(leased.id, follow_ups)
     if context.store.inbox.finish(leased, now=context.clock(), follow_ups=new):
+        ended(leased, RunResult.DONE)
         enqueue(context.store, send, [row.id for row in new], context.clock())
     else:
-        _log.warning("lease lost, result dropped", job=leased.id, kind=leased.kind)
+        ended(leased, RunResult.LOST)
 
 
 def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable, send: Send) -> None:
@@ -205,7 +211,7 @@ def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable
         return
     now = context.clock()
     until = now + delay(attempts, context.rng)
-    _log.warning("postponed", job=leased.id, kind=leased.kind, until=until.isoformat(), error=str(error))
+    ended(leased, RunResult.POSTPONED, until=until.isoformat(), reason=str(error))
     context.store.inbox.postpone(leased, now=now, until=until, reason=str(error))
 
 
@@ -223,7 +229,7 @@ def _wait(context: RunContext, leased: LeasedJob, job: Job, error: Unavailable, 
     asked = timedelta(seconds=error.seconds)
     until = min(now + max(asked, delay(leased.waits + 1, context.rng)), gives_up)
     installation = repository.installation_id if repository and isinstance(error, Limited) else None
-    _log.warning("waiting", job=leased.id, kind=leased.kind, until=until.isoformat(), error=str(error))
+    ended(leased, RunResult.WAITING, until=until.isoformat(), reason=str(error))
     inbox = context.store.inbox
     inbox.wait(leased, now=now, until=until, reason=str(error), installation_id=installation)
 
@@ -240,7 +246,7 @@ def _reports(job: Job, reason: str) -> tuple[Job, ...]:
 
 
 def _end(context: RunContext, leased: LeasedJob, reason: str, follow_ups: Sequence[Job], send: Send) -> None:
-    _log.error("failed", job=leased.id, kind=leased.kind, reason=reason)
+    ended(leased, RunResult.FAILED, reason=reason)
     new, now = rows(leased.id, follow_ups), context.clock()
     if context.store.inbox.fail(leased, now=now, reason=reason, follow_ups=new):
         enqueue(context.store, send, [row.id for row in new], now)
@@ -248,7 +254,7 @@ def _end(context: RunContext, leased: LeasedJob, reason: str, follow_ups: Sequen
 
 def _last_words(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
     """The report of a job that killed its workers."""
-    _log.error("dead", job=job_id, reason=reason)
+    died(job_id, reason)
     try:
         return rows(job_id, _reports(decode(payload), reason))
     except msgspec.DecodeError:

@@ -7,12 +7,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import inf
 
 import structlog
 
 from memory.errors import StoreError
+from memory.measures import DATABASE_BYTES, LAST_SWEEP, TABLE_ROWS
 from memory.store import Store, await_store
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
@@ -77,6 +78,7 @@ def run_sweeper(settings: SweeperSettings) -> None:
             sweep_once(store, functools.partial(send, celery), functools.partial(depth, celery), settings)
             if time.monotonic() - pruned_at > PRUNED_SECONDS and not prune_rows(store, settings):
                 pruned_at = time.monotonic()
+                measure_tables(store)
             ended.wait(settings.sweep_seconds)
 
 
@@ -87,6 +89,17 @@ def prune_rows(store: Store, settings: SweeperSettings) -> bool:
     except StoreError as error:
         _log.warning("rows not pruned", error=str(error))
         return False
+
+
+def measure_tables(store: Store) -> None:
+    """Note how large the database is."""
+    try:
+        until = store.clock() + 2 * timedelta(seconds=PRUNED_SECONDS)
+        for table, rows in store.measured.table_rows().items():
+            TABLE_ROWS.set(rows, until=until, table=table)
+        DATABASE_BYTES.set(store.measured.size(), until=until)
+    except StoreError as error:
+        _log.warning("tables not measured", error=str(error))
 
 
 def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: SweeperSettings) -> None:
@@ -102,6 +115,8 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=resend_after)
+        LAST_SWEEP.set(now.timestamp())
+        store.measured.store(now)
     except (StoreError, Retryable) as error:
         _log.warning("sweep postponed", error=str(error))
     else:

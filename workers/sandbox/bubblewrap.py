@@ -12,13 +12,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from workers.errors import ApprenticeError, CannotRun
-from workers.ports import CompletedRun, Ending, Limits, Sandbox, SandboxSession, Workload
+from workers.errors import CannotRun
+from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.sandbox import seccomp
 from workers.sandbox.control_groups import ControlGroup, new_group
 from workers.sandbox.launching import (
@@ -34,7 +33,6 @@ from workers.sandbox.launching import (
     spawned,
 )
 from workers.sandbox.supervise import ProcessTree, line_session, supervise
-from workers.sandbox.unsandboxed import UnsandboxedRunner
 
 INSIDE = Path("/run/apprentice")
 LAUNCHER = INSIDE / "launcher.py"
@@ -309,33 +307,3 @@ def _spare_user() -> int:
     if end >= FIRST_USER + USERS:
         return FIRST_USER + secrets.randbelow(USERS)
     return end - 2 - secrets.randbelow(max(end // 4, 1))
-
-
-TRIAL = Limits(wall_seconds=20.0, memory_mb=256, disk_mb=16)
-
-
-def problems() -> tuple[str, ...]:
-    """The problems that prevent a sandbox here, a line each with its remedy; empty after a successful trial run."""
-    with tempfile.TemporaryDirectory(prefix="apprentice-trial-") as place:
-        workload = Workload(command=("true",), tree=Path(place), python=Path(sys.executable), limits=TRIAL)
-        try:
-            completed = Bubblewrap().run(workload)
-        except ApprenticeError as refusal:
-            return (str(refusal),)
-    if completed.ending is Ending.EXITED and completed.exit_code == 0:
-        return ()
-    return (
-        f"a trial run in the sandbox failed ({completed.ending}, exit code {completed.exit_code}): {completed.stderr}",
-    )
-
-
-def open_sandbox(*, unsafe: bool) -> Sandbox:
-    """The sandbox for untrusted code. Raises CannotRun with the first problem, unless `unsafe` allows to run without."""
-    found = problems()
-    if not found:
-        return Bubblewrap()
-    if unsafe:
-        return UnsandboxedRunner()
-    raise CannotRun(
-        f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"
-    )

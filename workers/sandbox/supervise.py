@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from memory.measures import SANDBOX
 from workers.errors import SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits
-from workers.sandbox.control_groups import ControlGroup
 from workers.sandbox.usage import MemoryMeter, usage_of
 
 TICK_SECONDS = 0.05
@@ -29,6 +30,14 @@ DEATH_SECONDS = 20.0
 
 OnReport = Callable[[bytes], bool]
 """Receives a piece of the report; false ends the run with Ending.OUTPUT."""
+
+
+class MemoryLimit(Protocol):
+    """A control group that limits the memory of a run."""
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended the run, or a process of it, because it reached the limit."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +57,7 @@ class ProcessTree:
     report: int
     grouped: bool = False
     file_systems: tuple[str, ...] = ()
-    group: ControlGroup | None = None
+    group: MemoryLimit | None = None
 
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
@@ -203,13 +212,15 @@ class _Watch:
             ended = Ending.MEMORY
         code = self.tree.process.returncode
         exit_code = SIGNAL_BASE - code if code < 0 else code
+        ending, seconds = ended or _ending_of(exit_code), time.monotonic() - self.started
+        SANDBOX.observe(seconds, ending=ending.value)
         return CompletedRun(
             exit_code=exit_code,
-            ending=ended or _ending_of(exit_code),
+            ending=ending,
             stdout=self.output.text(),
             stderr=self.errors.text(),
             report=bytes(self.report.content),
-            seconds=time.monotonic() - self.started,
+            seconds=seconds,
         )
 
 

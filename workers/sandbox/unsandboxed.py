@@ -1,7 +1,7 @@
 """Runs code without a sandbox, for operators who set `unsafe_without_sandbox` and trust the repository fully.
 
 It copies the checkout, empties the environment, and enforces limits; the code can reach all files and the network.
-bubblewrap.open_sandbox chooses between this and bubblewrap.
+tiers.open_sandbox chooses between this and the sandboxes.
 """
 
 from __future__ import annotations
