@@ -1,0 +1,276 @@
+"""One run: start everything, let users work, attack, wait until nothing is left to do, and judge."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.chaos.attacks import KILLS_A_WIPE, LATER, Killer, Watch, move_clock, planned, unfinished
+from benchmarks.chaos.found import effects, ends, wanted_deliveries
+from benchmarks.chaos.github import ChaoticGitHub, FaultShares
+from benchmarks.chaos.oracle import Bounds, ChaosVerdict, judge
+from benchmarks.chaos.servers import AppProcess, Fleet, KillablePostgres, free_port
+from benchmarks.chaos.traffic import FILES, REPOSITORIES, USER, Traffic
+from memory.store import Store, open_store
+from tests.conftest import RedisServer
+from workers.settings import environment_with
+
+SECRET = "a secret for chaos"
+STEPS, STEP_SECONDS, MINUTES_A_STEP = 6, 8.0, 5
+SETTLE_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """How much of what. `lease_seconds` and `poll_seconds` are the product's settings."""
+
+    deliveries: int
+    kills: int
+    embedded: bool = False
+    webs: int = 2
+    workers: int = 4
+    slots: int = 2
+    lease_seconds: float = 60.0
+    poll_seconds: float = 60.0
+    outages: bool = True
+    most_waiting: int = 60
+    faults: FaultShares = field(default_factory=FaultShares)
+    deliveries_a_revocation: int = 100
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaosResult:
+    """What a run found, and how long it took."""
+
+    verdict: ChaosVerdict
+    seconds: float
+    jobs: int
+    effects: int
+    acts: Mapping[str, int]
+    requests: Mapping[str, int]
+    kills: Mapping[str, int]
+    to_next: Mapping[str, list[float]]
+    to_own: Mapping[str, list[float]]
+    outages: list[tuple[str, float, float]]
+    """Of each: what it was, seconds until nothing was left to do, and minutes by the moved clock."""
+    log: str
+
+
+@dataclass(kw_only=True)
+class ChaosRun:
+    """The parts of one run."""
+
+    scenario: Scenario
+    github: ChaoticGitHub
+    store: Store
+    fleet: Fleet
+    traffic: Traffic
+    watch: Watch
+    killer: Killer
+    rng: random.Random
+    outages: list[tuple[str, float, float]] = field(default_factory=list)
+
+    def play(self) -> None:
+        """Everything that users do, and all attacks."""
+        given = self.scenario
+        kills = planned(given.kills, self.rng, embedded=given.embedded)
+        per_kill = given.deliveries / (len(kills) + 1)
+        revoked = killed = 0
+        outages = [0.4, 0.7] if given.outages else []
+        while (sent := self.github.counts["by users"]) < given.deliveries:
+            self._await_turn()
+            self.traffic.act()
+            if killed < len(kills) and sent >= per_kill * (killed + 1):
+                self.killer.order(kills[killed])
+                killed += 1
+                if killed % KILLS_A_WIPE == 0:
+                    self.killer.order("wipe")
+            if sent >= given.deliveries_a_revocation * (revoked + 1):
+                revoked += 1
+                self.github.revoke_tokens()
+            if outages and sent >= outages[0] * given.deliveries:
+                self._outage(moved=len(outages) == 2)
+                outages.pop(0)
+        self.killer.finish()
+
+    def _await_turn(self) -> None:
+        """Users wait while much is undone, so that every process is busy until the end and no longer than needed."""
+        while self.watch.waiting > self.scenario.most_waiting:
+            time.sleep(0.05)
+
+    def _outage(self, *, moved: bool) -> None:
+        """GitHub's API is away while webhooks come in: half an hour on a moved clock, or for some seconds."""
+        self.killer.finish()
+        with self.killer.turn:
+            self.github.await_late()
+            self.github.on_time = self.github.away = True
+            for _ in range(STEPS):
+                for _ in range(max(self.scenario.deliveries // 600, 1)):
+                    self.traffic.act()
+                time.sleep(STEP_SECONDS)
+                if moved:
+                    move_clock(self.store, self.github, 60 * MINUTES_A_STEP)
+            self.github.away = False
+            self._recover(
+                "30 minutes on a moved clock" if moved else f"{STEPS * STEP_SECONDS:.0f} seconds", moved=moved
+            )
+            self.github.on_time = False
+
+    def _recover(self, name: str, *, moved: bool) -> None:
+        began, minutes = time.monotonic(), 0.0
+        while unfinished(self.store, but=LATER) and time.monotonic() - began < SETTLE_SECONDS:
+            time.sleep(1.0)
+            if moved:
+                move_clock(self.store, self.github, 30)
+                minutes += 0.5
+        self.outages.append((name, time.monotonic() - began, minutes))
+
+    def settle(self) -> None:
+        """Wait until nothing is left to do, or for long. What waits for a time gets it by the moved clock."""
+        self.github.await_late()
+        self.github.on_time = True
+        began = time.monotonic()
+        while time.monotonic() - began < SETTLE_SECONDS and (unfinished(self.store) or self._missing()):
+            time.sleep(1.0)
+            move_clock(self.store, self.github, 10)
+        self.outages.append(("all attacks", time.monotonic() - began, (time.monotonic() - began) / 6))
+        self.fleet.retire("sweep")
+        began = time.monotonic()
+        while time.monotonic() - began < SETTLE_SECONDS / 10 and unfinished(self.store, but=()):
+            time.sleep(1.0)
+            move_clock(self.store, self.github, 60)
+
+    def _missing(self) -> set[str]:
+        guids = [name.removeprefix("delivery ") for name in wanted_deliveries(self.github)]
+        return self.store.inbox.unknown_deliveries(guids)
+
+
+def run(scenario: Scenario) -> ChaosResult:
+    """Everything from the first process to the verdict."""
+    with tempfile.TemporaryDirectory(prefix="apprentice-chaos-") as place, _started(scenario, Path(place)) as this:
+        began = time.monotonic()
+        with this.watch.looking(), this.killer.working():
+            this.play()
+            seconds = time.monotonic() - began
+            this.settle()
+        log = this.fleet.log.read_text(errors="replace")
+        expected = this.traffic.expected | dict.fromkeys(wanted_deliveries(this.github), Bounds())
+        found = effects(this.github, this.store, this.traffic.bot)
+        known = Counter({name: count for name, count in found.items() if name in expected or not _is_own(name)})
+        jobs = ends(this.store, log)
+        return ChaosResult(
+            verdict=judge(expected, known, jobs),
+            seconds=seconds,
+            jobs=len(jobs),
+            effects=len(expected),
+            acts=dict(this.traffic.acts),
+            requests=dict(this.github.counts),
+            kills=dict(this.killer.counts),
+            to_next=dict(this.watch.to_next),
+            to_own=dict(this.watch.to_own),
+            outages=this.outages,
+            log=log,
+        )
+
+
+def _is_own(name: str) -> bool:
+    """A delivery of no consequence, and a signal that no user gave, may be there."""
+    return name.startswith(("delivery ", "signal "))
+
+
+@contextmanager
+def _started(scenario: Scenario, place: Path) -> Iterator[ChaosRun]:
+    """All servers and processes, until the end of the context."""
+    place.chmod(0o755)  # PostgreSQL runs as another user
+    rng = random.Random(scenario.seed)
+    ports = [free_port() for _ in range(scenario.webs)]
+    github = ChaoticGitHub([f"http://127.0.0.1:{port}/webhook" for port in ports], scenario.faults, rng)
+    home = place / "home"
+    home.mkdir(mode=0o700)
+    redis_server = None if scenario.embedded else RedisServer(place)
+    postgres = None if scenario.embedded else KillablePostgres(place / "postgresql")
+    try:
+        for server in (redis_server, postgres):
+            if server is not None:
+                server.start()
+        with github:
+            app = github.add_app("apprentice", owner=_peopled(github), webhook_secret=SECRET)
+            key = home / "app.pem"
+            key.touch(mode=0o600)
+            key.write_text(app.private_key)
+            settings = {
+                "home": home,
+                "github_url": github.url,
+                "webhook_secret": SECRET,
+                "app_id": app.id,
+                "private_key_file": key,
+                "database_url": postgres.url if postgres else "",
+                "broker_url": redis_server.url if redis_server else "",
+                "embedder": "words",
+                "python": sys.executable,
+                "lease_seconds": scenario.lease_seconds,
+                "poll_seconds": scenario.poll_seconds,
+                "workers": scenario.slots,
+                "start_seconds": 60,
+                "seed": scenario.seed,
+            }
+            fleet = Fleet(log=place / "log", members=_members(settings, ports, scenario.workers))
+            with open_store(postgres.url if postgres else f"sqlite:///{home / 'apprentice.db'}") as store, fleet:
+                fleet.await_all(ports)
+                github.set_webhook(app, "balanced")
+                for repository in REPOSITORIES:
+                    owner = repository.split("/")[0]
+                    if not any(each.account.login == owner for each in github.world.installations.values()):
+                        github.install(app, *(each for each in REPOSITORIES if each.startswith(f"{owner}/")))
+                watch = Watch(store=store)
+                killer = Killer(
+                    fleet=fleet,
+                    store=store,
+                    watch=watch,
+                    rng=random.Random(scenario.seed + 1),
+                    slots=scenario.workers * scenario.slots,
+                    home=home,
+                    redis_server=redis_server,
+                    postgres=postgres,
+                )
+                yield ChaosRun(
+                    scenario=scenario,
+                    github=github,
+                    store=store,
+                    fleet=fleet,
+                    traffic=Traffic(github=github, bot=app.bot.login, rng=rng),
+                    watch=watch,
+                    killer=killer,
+                    rng=rng,
+                )
+            github.stop_sending()
+    finally:
+        for server in (redis_server, postgres):
+            if server is not None:
+                server.stop()
+
+
+def _peopled(github: ChaoticGitHub) -> str:
+    """Accounts and repositories; an account that may own an App."""
+    github.add_user(USER)
+    for repository in REPOSITORIES:
+        owner = repository.split("/")[0]
+        if not any(each.login == owner for each in github.world.users.values()):
+            github.add_user(owner)
+        github.add_repository(repository, FILES)
+        github.grant(repository, USER, "admin")
+    return USER
+
+
+def _members(settings: Mapping[str, object], ports: list[int], workers: int) -> list[AppProcess]:
+    webs = [AppProcess(command="serve", environment=environment_with(**settings, port=port)) for port in ports]
+    others = ["mint", "sweep", *["worker"] * workers]
+    return webs + [AppProcess(command=each, environment=environment_with(**settings)) for each in others]
