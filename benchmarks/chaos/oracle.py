@@ -38,11 +38,11 @@ class JobEnd:
 class ChaosVerdict:
     """What is wrong, a line each."""
 
-    lost: Sequence[str] = ()
-    doubled: Sequence[str] = ()
-    stuck: Sequence[str] = ()
-    silent: Sequence[str] = ()
-    failed: Sequence[str] = field(default=(), compare=False)
+    lost: tuple[str, ...] = ()
+    doubled: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    failed: tuple[str, ...] = field(default=(), compare=False)
     """The failures that were told."""
 
     @property
@@ -56,11 +56,13 @@ def judge(expected: Mapping[str, Bounds], found: Counter[str], jobs: Sequence[Jo
     nothing = Bounds(least=0, most=0)
     most = {name: expected.get(name, Bounds() if name.startswith(ONCE) else nothing).most for name in found}
     return ChaosVerdict(
-        lost=[f"{name}: {found[name]} of {each.least}" for name, each in expected.items() if found[name] < each.least],
-        doubled=[f"{name}: {count} of {most[name]}" for name, count in found.items() if count > most[name]],
-        stuck=[_line(each) for each in jobs if each.state in (JobState.READY, JobState.LEASED)],
-        silent=[_line(each) for each in ended if not each.told],
-        failed=[_line(each) for each in ended if each.told],
+        lost=tuple(
+            f"{name}: {found[name]} of {each.least}" for name, each in expected.items() if found[name] < each.least
+        ),
+        doubled=tuple(f"{name}: {count} of {most[name]}" for name, count in found.items() if count > most[name]),
+        stuck=tuple(_line(each) for each in jobs if each.state in (JobState.READY, JobState.LEASED)),
+        silent=tuple(_line(each) for each in ended if not each.told),
+        failed=tuple(_line(each) for each in ended if each.told),
     )
 
 

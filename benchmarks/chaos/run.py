@@ -24,6 +24,7 @@ from workers.settings import environment_with
 
 SECRET = "a secret for chaos"
 STEPS, STEP_SECONDS, MINUTES_A_STEP = 6, 8.0, 5
+ACTS_A_STEP = 4
 SETTLE_SECONDS = 600.0
 
 
@@ -110,28 +111,29 @@ class ChaosRun:
         """GitHub's API is away while webhooks come in: half an hour on a moved clock, or for some seconds."""
         self.killer.finish()
         with self.killer.turn:
+            self._recover()
             self.github.await_late()
             self.github.on_time = self.github.away = True
             for _ in range(STEPS):
-                for _ in range(max(self.scenario.deliveries // 600, 1)):
+                for _ in range(ACTS_A_STEP):
                     self.traffic.act()
                 time.sleep(STEP_SECONDS)
                 if moved:
                     move_clock(self.store, self.github, 60 * MINUTES_A_STEP)
             self.github.away = False
-            self._recover(
-                "30 minutes on a moved clock" if moved else f"{STEPS * STEP_SECONDS:.0f} seconds", moved=moved
-            )
+            name = "30 minutes on a moved clock" if moved else f"{STEPS * STEP_SECONDS:.0f} seconds"
+            self.outages.append((name, *self._recover(moved=moved)))
             self.github.on_time = False
 
-    def _recover(self, name: str, *, moved: bool) -> None:
+    def _recover(self, *, moved: bool = False) -> tuple[float, float]:
+        """Wait until nothing is left to do; the seconds, and the minutes by the moved clock."""
         began, minutes = time.monotonic(), 0.0
         while unfinished(self.store, but=LATER) and time.monotonic() - began < SETTLE_SECONDS:
             time.sleep(1.0)
             if moved:
                 move_clock(self.store, self.github, 30)
                 minutes += 0.5
-        self.outages.append((name, time.monotonic() - began, minutes))
+        return time.monotonic() - began, minutes
 
     def settle(self) -> None:
         """Wait until nothing is left to do, or for long. What waits for a time gets it by the moved clock."""

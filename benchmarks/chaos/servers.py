@@ -150,8 +150,9 @@ class Fleet:
                     self._look_after(member)
         finally:
             for member in self.members:
-                if pid := member.pid:
+                if member.process is not None and (pid := member.pid):
                     os.killpg(pid, signal.SIGKILL)
+                    member.process.wait()
 
     def _look_after(self, member: AppProcess) -> None:
         if member.pid:
