@@ -159,28 +159,32 @@ def run(scenario: Scenario) -> ChaosResult:
     """Everything from the first process to the verdict."""
     with tempfile.TemporaryDirectory(prefix="apprentice-chaos-") as place, _started(scenario, Path(place)) as this:
         began = time.monotonic()
-        with this.watch.looking(), this.killer.working():
+        with this.watch.looking(), this.killer.working():  # what the killer started again ends with it
             this.play()
             seconds = time.monotonic() - began
             this.settle()
-        log = this.fleet.log.read_text(errors="replace")
-        expected = this.traffic.expected | dict.fromkeys(wanted_deliveries(this.github), Bounds())
-        found = effects(this.github, this.store, this.traffic.bot)
-        known = Counter({name: count for name, count in found.items() if name in expected or not _is_own(name)})
-        jobs = ends(this.store, log)
-        return ChaosResult(
-            verdict=judge(expected, known, jobs),
-            seconds=seconds,
-            jobs=len(jobs),
-            effects=len(expected),
-            acts=dict(this.traffic.acts),
-            requests=dict(this.github.counts),
-            kills=dict(this.killer.counts),
-            to_next=dict(this.watch.to_next),
-            to_own=dict(this.watch.to_own),
-            outages=this.outages,
-            log=log,
-        )
+            return _judged(this, seconds)
+
+
+def _judged(this: ChaosRun, seconds: float) -> ChaosResult:
+    log = this.fleet.log.read_text(errors="replace")
+    expected = this.traffic.expected | dict.fromkeys(wanted_deliveries(this.github), Bounds())
+    found = effects(this.github, this.store, this.traffic.bot)
+    known = Counter({name: count for name, count in found.items() if name in expected or not _is_own(name)})
+    jobs = ends(this.store, log)
+    return ChaosResult(
+        verdict=judge(expected, known, jobs),
+        seconds=seconds,
+        jobs=len(jobs),
+        effects=len(expected),
+        acts=dict(this.traffic.acts),
+        requests=dict(this.github.counts),
+        kills=dict(this.killer.counts),
+        to_next=dict(this.watch.to_next),
+        to_own=dict(this.watch.to_own),
+        outages=this.outages,
+        log=log,
+    )
 
 
 def _is_own(name: str) -> bool:
