@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from types import TracebackType
 from typing import Any
 
 import httpx
@@ -195,6 +196,13 @@ class ChaoticGitHub(Playground):
                 )
             )
 
-    def stop_sending(self) -> None:
+    def __enter__(self) -> ChaoticGitHub:
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._posts.shutdown()
         self._client.close()
+        super().__exit__(kind, error, trace)

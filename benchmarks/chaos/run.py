@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks.chaos.attacks import KILLS_A_WIPE, LATER, Killer, Watch, move_clock, planned, unfinished
@@ -18,6 +19,7 @@ from benchmarks.chaos.github import ChaoticGitHub, FaultShares
 from benchmarks.chaos.oracle import Bounds, ChaosVerdict, judge
 from benchmarks.chaos.servers import AppProcess, Fleet, KillablePostgres, free_port
 from benchmarks.chaos.traffic import FILES, REPOSITORIES, USER, Traffic
+from bot.playground.models import App
 from memory.store import Store, open_store
 from tests.conftest import RedisServer
 from workers.settings import environment_with
@@ -196,48 +198,45 @@ def _is_own(name: str) -> bool:
 def _started(scenario: Scenario, place: Path) -> Iterator[ChaosRun]:
     """All servers and processes, until the end of the context."""
     place.chmod(0o755)  # PostgreSQL runs as another user
-    rng = random.Random(scenario.seed)
-    ports = [free_port() for _ in range(scenario.webs)]
-    github = ChaoticGitHub([f"http://127.0.0.1:{port}/webhook" for port in ports], scenario.faults, rng)
-    home = place / "home"
-    home.mkdir(mode=0o700)
     redis_server = None if scenario.embedded else RedisServer(place)
     postgres = None if scenario.embedded else KillablePostgres(place / "postgresql")
+    servers = [each for each in (redis_server, postgres) if each is not None]
     try:
-        for server in (redis_server, postgres):
-            if server is not None:
-                server.start()
-        with github:
-            app = github.add_app("apprentice", owner=_peopled(github), webhook_secret=SECRET)
-            key = home / "app.pem"
-            key.touch(mode=0o600)
-            key.write_text(app.private_key)
-            settings = {
-                "home": home,
-                "github_url": github.url,
-                "webhook_secret": SECRET,
-                "app_id": app.id,
-                "private_key_file": key,
-                "database_url": postgres.url if postgres else "",
-                "broker_url": redis_server.url if redis_server else "",
-                "embedder": "words",
-                "python": sys.executable,
-                "lease_seconds": scenario.lease_seconds,
-                "poll_seconds": scenario.poll_seconds,
-                "workers": scenario.slots,
-                "start_seconds": 60,
-                "seed": scenario.seed,
-            }
-            fleet = Fleet(log=place / "log", members=_members(settings, ports, scenario.workers))
-            with open_store(postgres.url if postgres else f"sqlite:///{home / 'apprentice.db'}") as store, fleet:
-                fleet.await_all(ports)
-                github.set_webhook(app, "balanced")
-                for repository in REPOSITORIES:
-                    owner = repository.split("/")[0]
-                    if not any(each.account.login == owner for each in github.world.installations.values()):
-                        github.install(app, *(each for each in REPOSITORIES if each.startswith(f"{owner}/")))
-                watch = Watch(store=store)
-                killer = Killer(
+        for server in servers:
+            server.start()
+        with _processes(scenario, place, redis_server, postgres) as made:
+            yield made
+    finally:
+        for server in servers:
+            server.stop()
+
+
+@contextmanager
+def _processes(
+    scenario: Scenario, place: Path, redis_server: RedisServer | None, postgres: KillablePostgres | None
+) -> Iterator[ChaosRun]:
+    rng, home = random.Random(scenario.seed), place / "home"
+    home.mkdir(mode=0o700)
+    ports = [free_port() for _ in range(scenario.webs)]
+    with ChaoticGitHub([f"http://127.0.0.1:{port}/webhook" for port in ports], scenario.faults, rng) as github:
+        app = _peopled(github)
+        url, broker = postgres.url if postgres else "", redis_server.url if redis_server else ""
+        settings = _settings(scenario, home, github.url, app) | {"database_url": url, "broker_url": broker}
+        fleet = Fleet(log=place / "log", members=_members(settings, ports, scenario.workers))
+        with open_store(url or f"sqlite:///{home / 'apprentice.db'}") as store, fleet:
+            fleet.await_all(ports)
+            github.set_webhook(app, "balanced")
+            for _, names in groupby(REPOSITORIES, lambda name: name.split("/")[0]):
+                github.install(app, *names)
+            watch = Watch(store=store)
+            yield ChaosRun(
+                scenario=scenario,
+                github=github,
+                store=store,
+                fleet=fleet,
+                traffic=Traffic(github=github, bot=app.bot.login, rng=rng),
+                watch=watch,
+                killer=Killer(
                     fleet=fleet,
                     store=store,
                     watch=watch,
@@ -246,34 +245,40 @@ def _started(scenario: Scenario, place: Path) -> Iterator[ChaosRun]:
                     home=home,
                     redis_server=redis_server,
                     postgres=postgres,
-                )
-                yield ChaosRun(
-                    scenario=scenario,
-                    github=github,
-                    store=store,
-                    fleet=fleet,
-                    traffic=Traffic(github=github, bot=app.bot.login, rng=rng),
-                    watch=watch,
-                    killer=killer,
-                    rng=rng,
-                )
-            github.stop_sending()
-    finally:
-        for server in (redis_server, postgres):
-            if server is not None:
-                server.stop()
+                ),
+                rng=rng,
+            )
 
 
-def _peopled(github: ChaoticGitHub) -> str:
-    """Accounts and repositories; an account that may own an App."""
+def _peopled(github: ChaoticGitHub) -> App:
+    """Accounts, repositories, and the App."""
     github.add_user(USER)
+    for owner in dict.fromkeys(name.split("/")[0] for name in REPOSITORIES):
+        github.add_user(owner)
     for repository in REPOSITORIES:
-        owner = repository.split("/")[0]
-        if not any(each.login == owner for each in github.world.users.values()):
-            github.add_user(owner)
         github.add_repository(repository, FILES)
         github.grant(repository, USER, "admin")
-    return USER
+    return github.add_app("apprentice", owner=USER, webhook_secret=SECRET)
+
+
+def _settings(scenario: Scenario, home: Path, github_url: str, app: App) -> dict[str, object]:
+    key = home / "app.pem"
+    key.touch(mode=0o600)
+    key.write_text(app.private_key)
+    return {
+        "home": home,
+        "github_url": github_url,
+        "webhook_secret": SECRET,
+        "app_id": app.id,
+        "private_key_file": key,
+        "embedder": "words",
+        "python": sys.executable,
+        "lease_seconds": scenario.lease_seconds,
+        "poll_seconds": scenario.poll_seconds,
+        "workers": scenario.slots,
+        "start_seconds": 60,
+        "seed": scenario.seed,
+    }
 
 
 def _members(settings: Mapping[str, object], ports: list[int], workers: int) -> list[AppProcess]:
