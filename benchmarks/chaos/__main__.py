@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 from benchmarks.chaos.run import ChaosResult, Scenario, run
@@ -82,6 +83,7 @@ def main() -> int:
     parser.add_argument("--embedded", action="store_true", help="SQLite and the embedded broker, one process of each")
     parser.add_argument("--deliveries", type=int, help="by what users do")
     parser.add_argument("--kills", type=int)
+    parser.add_argument("--minutes", type=float, default=inf, help="after which users stop, whatever is sent then")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, help="where to keep the log of all processes")
     given = parser.parse_args()
@@ -89,6 +91,7 @@ def main() -> int:
     scenario = Scenario(
         deliveries=given.deliveries or deliveries,
         kills=kills if given.kills is None else given.kills,
+        seconds=60 * given.minutes,
         embedded=given.embedded,
         webs=1 if given.embedded else 2,
         workers=1 if given.embedded else 4,

@@ -124,7 +124,7 @@ class Watch:
 
     def look(self) -> None:
         counts, now = self.store.inbox.counts(), time.monotonic()
-        self.leased, self.waiting = counts[JobState.LEASED], counts[JobState.READY]
+        self.leased, self.waiting = counts[JobState.LEASED], unfinished(self.store, but=LATER).total()
         self.ended = counts[JobState.DONE] + counts[JobState.FAILED] + counts[JobState.DEAD]
         for each in [each for each in self._next if self.ended > each[2]]:
             self._next.remove(each)

@@ -39,7 +39,7 @@ class FaultShares:
     """
 
     failing: float = 0.1
-    late: float = 0.25
+    late: float = 0.2
     held: float = 0.02
     latest: float = 60.0
 

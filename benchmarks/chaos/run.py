@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import inf
 from pathlib import Path
 
 from benchmarks.chaos.attacks import KILLS_A_WIPE, LATER, Killer, Watch, move_clock, planned, unfinished
@@ -32,10 +33,11 @@ SETTLE_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """How much of what. `lease_seconds` and `poll_seconds` are the product's settings."""
+    """How much of what. Users stop after so many `seconds`, whatever is sent then. `lease_seconds` and `poll_seconds` are the product's settings."""
 
     deliveries: int
     kills: int
+    seconds: float = inf
     embedded: bool = False
     webs: int = 2
     workers: int = 4
@@ -43,9 +45,9 @@ class Scenario:
     lease_seconds: float = 60.0
     poll_seconds: float = 60.0
     outages: bool = True
-    most_waiting: int = 60
+    most_waiting: int = 100
     faults: FaultShares = field(default_factory=FaultShares)
-    deliveries_a_revocation: int = 100
+    deliveries_a_revocation: int = 200
     seed: int = 1
 
 
@@ -85,24 +87,29 @@ class ChaosRun:
         """Everything that users do, and all attacks."""
         given = self.scenario
         kills = planned(given.kills, self.rng, embedded=given.embedded)
-        per_kill = given.deliveries / (len(kills) + 1)
         revoked = killed = 0
         outages = [0.4, 0.7] if given.outages else []
-        while (sent := self.github.counts["by users"]) < given.deliveries:
+        began = time.monotonic()
+        while (done := self._done(began)) < 1:
             self._await_turn()
             self.traffic.act()
-            if killed < len(kills) and sent >= per_kill * (killed + 1):
+            if killed < len(kills) and done >= (killed + 1) / (len(kills) + 1):
                 self.killer.order(kills[killed])
                 killed += 1
                 if killed % KILLS_A_WIPE == 0:
                     self.killer.order("wipe")
-            if sent >= given.deliveries_a_revocation * (revoked + 1):
+            if self.github.counts["by users"] >= given.deliveries_a_revocation * (revoked + 1):
                 revoked += 1
                 self.github.revoke_tokens()
-            if outages and sent >= outages[0] * given.deliveries:
+            if outages and done >= outages[0]:
                 self._outage(moved=len(outages) == 2)
                 outages.pop(0)
         self.killer.finish()
+
+    def _done(self, began: float) -> float:
+        """The share of what users do that is done."""
+        sent, seconds = self.github.counts["by users"], time.monotonic() - began
+        return max(sent / self.scenario.deliveries, seconds / self.scenario.seconds)
 
     def _await_turn(self) -> None:
         """Users wait while much is undone, so that every process is busy until the end and no longer than needed."""
@@ -113,9 +120,10 @@ class ChaosRun:
         """GitHub's API is away while webhooks come in: half an hour on a moved clock, or for some seconds."""
         self.killer.finish()
         with self.killer.turn:
-            self._recover()
             self.github.await_late()
-            self.github.on_time = self.github.away = True
+            self.github.on_time = True
+            self._recover(moved=True)
+            self.github.away = True
             for _ in range(STEPS):
                 for _ in range(ACTS_A_STEP):
                     self.traffic.act()
@@ -127,7 +135,7 @@ class ChaosRun:
             self.outages.append((name, *self._recover(moved=moved)))
             self.github.on_time = False
 
-    def _recover(self, *, moved: bool = False) -> tuple[float, float]:
+    def _recover(self, *, moved: bool) -> tuple[float, float]:
         """Wait until nothing is left to do; the seconds, and the minutes by the moved clock."""
         began, minutes = time.monotonic(), 0.0
         while unfinished(self.store, but=LATER) and time.monotonic() - began < SETTLE_SECONDS:
