@@ -30,7 +30,7 @@ from tests.conftest import RedisServer
 
 LOOK_SECONDS = 0.2
 PROGRESS_SECONDS = 10.0
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 60.0
 PERIODIC = ("poll", "reconcile", "judge")
 LATER = (*PERIODIC, "duplicate")
 """Jobs whose time has not come."""

@@ -28,6 +28,7 @@ from workers.settings import environment_with
 SECRET = "a secret for chaos"
 STEPS, STEP_SECONDS, MINUTES_A_STEP = 6, 8.0, 5
 ACTS_A_STEP = 4
+SECONDS_AN_ACT = 0.03
 SETTLE_SECONDS = 600.0
 
 
@@ -113,8 +114,9 @@ class ChaosRun:
 
     def _await_turn(self) -> None:
         """Users wait while much is undone, so that every process is busy until the end and no longer than needed."""
+        time.sleep(SECONDS_AN_ACT)
         while self.watch.waiting > self.scenario.most_waiting:
-            time.sleep(0.05)
+            time.sleep(SECONDS_AN_ACT)
 
     def _outage(self, *, moved: bool) -> None:
         """GitHub's API is away while webhooks come in: half an hour on a moved clock, or for some seconds."""

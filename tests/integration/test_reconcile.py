@@ -135,7 +135,7 @@ def test_a_request_that_github_fails_at(playground: Playground, app: App, tmp_pa
 
 @pytest.mark.usefixtures("_minting")
 def test_of_several_searches_the_newest_works(playground: Playground, app: App, tmp_path: Path) -> None:
-    """Searches that waited while GitHub was away do not all ask for the same when it is back."""
+    """Searches that waited while GitHub was away do not all ask for the same when it is back, nor take every worker."""
     in_the_log(playground, app, 3)
     in_the_log(playground, app, 1, status=202)
     context = later(playground, tmp_path)
@@ -143,6 +143,9 @@ def test_of_several_searches_the_newest_works(playground: Playground, app: App, 
     first, second = (rows(name, [RedeliverWebhooks()])[0] for name in ("first", "second"))
     inbox.enqueue([first], now=now)
     inbox.enqueue([second], now=now + timedelta(seconds=60))
+    soon = now + timedelta(minutes=2)
+    leased = [inbox.lease(each.id, worker="w", now=soon, seconds=60.0) for each in (first, second)]
+    assert [each is not None for each in leased] == [True, False], "one runs at a time"
     compare(context.for_job(dataclasses.replace(LEASED, id=first.id), Event()))
     assert asked(playground) == 0
     compare(context.for_job(dataclasses.replace(LEASED, id=second.id), Event()))
