@@ -209,10 +209,14 @@ class Killer:
         pid = self.rng.choice(there).pid
         return self._shoot(command, pid, children(pid) if command == "worker" else [])
 
+    def _children(self) -> tuple[list[int], list[int]]:
+        """The processes that run jobs, and those of them that are in the middle of one."""
+        pids = [pid for worker in self.fleet.of("worker") for pid in children(worker.pid)]
+        return pids, [pid for pid in pids if self._leased_by([pid])]
+
     def _kill_child(self) -> bool:
         """One in the middle of a job, where there is one."""
-        pids = [pid for worker in self.fleet.of("worker") for pid in children(worker.pid)]
-        busy = [pid for pid in pids if self._leased_by([pid])]
+        pids, busy = self._children()
         if not pids:
             return False
         pid = self.rng.choice(busy or pids)
@@ -220,9 +224,9 @@ class Killer:
 
     def _await_busy(self) -> bool:
         deadline = time.monotonic() + BUSY_SECONDS
-        while self.watch.leased < self.slots and time.monotonic() < deadline:
+        while not (busy := len(self._children()[1]) >= self.slots) and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS / 4)
-        return self.watch.leased >= self.slots
+        return busy
 
     def _kill_redis(self) -> bool:
         assert self.redis_server is not None, "it is part of the plan"

@@ -110,7 +110,6 @@ class Fleet:
 
     log: Path
     members: list[AppProcess]
-    exits: list[str] = field(default_factory=list)
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Fleet:
@@ -159,7 +158,6 @@ class Fleet:
             return
         if member.process is not None and not member.died:
             member.died = time.monotonic()
-            self.exits.append(f"{member.command}: {member.process.returncode}")
         if time.monotonic() - member.died >= RESTART_SECONDS:
             command = [sys.executable, "-m", "bot.cli", member.command]
             member.process = spawn(command, self.log, environment=member.environment)
