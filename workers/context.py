@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
@@ -353,7 +353,7 @@ def open_job_context(
         connect=_connector(settings, minting, tokens, seconds_between_writes),
         drop_token=tokens.drop,
         hook=lambda: minting if settings.socket().exists() else None,
-        defaults=_owner_file(settings, minting),
+        defaults=_owner_file(settings, minting, shared.clock),
         flows=flows or {},
     )
 
@@ -380,12 +380,19 @@ def _connector(
     return connect
 
 
-def _owner_file(settings: WorkerSettings, minting: MintingClient) -> Callable[[RepositoryRef], bytes | None]:
-    """Reads the file of a repository's owner as the App's installation, which may not have the repository that holds it."""
+def _owner_file(
+    settings: WorkerSettings, minting: MintingClient, clock: Clock
+) -> Callable[[RepositoryRef], bytes | None]:
+    """Reads the file of a repository's owner as the App's installation, which may not have the repository that holds it.
+
+    Asks for a token once a minute: the minting process gives so many a minute, and each review reads this file.
+    """
     from workers.github.defaults import owner_file
 
+    minted_for = lru_cache(maxsize=1000)(lambda installation, _minute: minting.mint_defaults(installation))
+
     def read(repository: RepositoryRef) -> bytes | None:
-        minted = minting.mint_defaults(repository.installation_id)
+        minted = minted_for(repository.installation_id, int(clock().timestamp() // 60))
         if minted is None or minted.full_name == repository.full_name:
             return None
         return owner_file(settings.github_url, minted, repository.installation_id, PATH)

@@ -7,6 +7,7 @@ find nor change one.
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 import re
 import shutil
@@ -271,13 +272,15 @@ class Mirror:
         return True
 
     def _create(self) -> None:
-        if not (self.directory / "HEAD").exists():
-            self.directory.mkdir(parents=True, exist_ok=True)
-            run_git("init", "--quiet", "--bare", ".", at=self.directory)
         attributes = self.directory / "info" / "attributes"
         if not attributes.exists():
-            attributes.parent.mkdir(exist_ok=True)
-            attributes.write_text(_AS_STORED)
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with _alone_in(self.directory):  # two that make one mirror at a time break each other's files
+                run_git("init", "--quiet", "--bare", ".", at=self.directory)
+                attributes.parent.mkdir(exist_ok=True)
+                unfinished = attributes.with_suffix(".new")
+                unfinished.write_text(_AS_STORED)
+                unfinished.rename(attributes)
         os.utime(attributes.parent)
 
     def _run(
@@ -305,6 +308,17 @@ def _translation(what: str, error: GitCommandFailed) -> Retryable:
         return TokenRefused(f"{what}: {error}")
     away = _AWAY.search(error.written) and not _FINAL.search(error.written)
     return (Unavailable if away else Retryable)(f"{what}: {error}")
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Wait for other processes that are in the same context."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -170,6 +170,9 @@ class Silent(GitHubApp):
     def __init__(self) -> None:
         self.minted = 0
 
+    def redeliver(self, delivery_id: int) -> None:
+        """Nothing."""
+
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
         self.minted += 1
         return MintedToken(token="ghs_" + "a" * 36, expires_at=datetime(2100, 1, 1, tzinfo=UTC), full_name="a/b")
@@ -190,6 +193,14 @@ def test_the_rate_is_limited() -> None:
     assert app.minted == MOST_A_MINUTE
     assert [reply.temporary for reply in replies[-5:]] == [True] * 5
     now[0] = 61.0
+    assert asked.answer(1, MINT).problem == ""
+
+
+def test_a_search_for_lost_webhooks_takes_no_tokens() -> None:
+    """Requests about the webhook's log have a limit of their own: with it reached, jobs still get their tokens."""
+    asked = minter(Silent())
+    lost = [asked.answer(1, b'{"type": "redeliver.1", "delivery_id": 7}') for _ in range(MOST_A_MINUTE + 1)]
+    assert (lost[-2].problem, lost[-1].temporary) == ("", True)
     assert asked.answer(1, MINT).problem == ""
 
 

@@ -16,9 +16,11 @@ from memory.model.jobs import Delivery, LeasedJob
 from memory.retrieval.embeddings import HashedWords
 from tests.playground import Playground, fail, minting_for
 from workers.context import JobContext, open_job_context
-from workers.errors import CannotRun
+from workers.errors import CannotRun, Unavailable
 from workers.flows import maintenance
+from workers.flows.maintenance import MOST_FAILURES
 from workers.jobs import RedeliverWebhooks
+from workers.queue.runner import rows
 from workers.queue.sweeper import enqueue_comparison
 from workers.settings import WorkerSettings, load
 
@@ -105,6 +107,49 @@ def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: A
     requested = asked(playground)
     compare(context)
     assert asked(playground) == requested
+
+
+@pytest.mark.usefixtures("_minting")
+def test_a_request_that_github_fails_at(playground: Playground, app: App, tmp_path: Path) -> None:
+    """One 503 holds up no other request of the page, and is tried again; where GitHub is away few are tried."""
+    in_the_log(playground, app, 4)
+    in_the_log(playground, app, 1, status=202)
+    context = later(playground, tmp_path)
+    playground.before("POST", "/attempts$", fail(503), nth=3)
+    with pytest.raises(Unavailable):
+        compare(context)
+    playground.undisturbed()
+    tried(playground)
+    before = asked(playground)
+    compare(context)
+    assert asked(playground) - before == 1
+    tried(playground)
+    in_the_log(playground, app, 7)
+    in_the_log(playground, app, 1, status=202)
+    playground.before("POST", "/attempts$", fail(503), nth=0)
+    before = asked(playground)
+    with pytest.raises(Unavailable):
+        compare(context)
+    assert asked(playground) - before == MOST_FAILURES
+
+
+@pytest.mark.usefixtures("_minting")
+def test_of_several_searches_the_newest_works(playground: Playground, app: App, tmp_path: Path) -> None:
+    """Searches that waited while GitHub was away do not all ask for the same when it is back, nor take every worker."""
+    in_the_log(playground, app, 3)
+    in_the_log(playground, app, 1, status=202)
+    context = later(playground, tmp_path)
+    inbox, now = context.store.inbox, datetime.now(UTC)
+    first, second = (rows(name, [RedeliverWebhooks()])[0] for name in ("first", "second"))
+    inbox.enqueue([first], now=now)
+    inbox.enqueue([second], now=now + timedelta(seconds=60))
+    soon = now + timedelta(minutes=2)
+    leased = [inbox.lease(each.id, worker="w", now=soon, seconds=60.0) for each in (first, second)]
+    assert [each is not None for each in leased] == [True, False], "one runs at a time"
+    compare(context.for_job(dataclasses.replace(LEASED, id=first.id), Event()))
+    assert asked(playground) == 0
+    compare(context.for_job(dataclasses.replace(LEASED, id=second.id), Event()))
+    assert asked(playground) > 0
 
 
 @pytest.mark.usefixtures("_minting")

@@ -166,6 +166,15 @@ def test_defaults_of_the_owner(town: Town) -> None:
     assert "`pantry/later.py:2` **F541**" in review.body
 
 
+def test_the_file_of_the_owner_is_looked_for_once_a_minute(town: Town) -> None:
+    """The second of two reviews within a minute asks for no token again: the minting process gives few a minute."""
+    town.clock.pass_by(60.0 - town.clock().timestamp() % 60.0)
+    town.propose("empty", CHANGE)
+    minted = [each for each in town.playground.requests if each.path.endswith("/access_tokens")]
+    town.propose("later", {"pantry/later.py": EMPTY.replace("empty", "later")})
+    assert [each for each in town.playground.requests if each.path.endswith("/access_tokens")] == minted
+
+
 def test_mistakes_of_the_owner(town: Town) -> None:
     """The check run says where they are, and nothing of what a private repository holds."""
     has_defaults(town, "rules: {F541: off}\nsecret-project-name: true\n")

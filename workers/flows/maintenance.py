@@ -8,9 +8,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from memory.evaluation.rollback import check
+from memory.model.jobs import JobState
 from memory.store.documents import HookLogPosition
 from workers.context import JobContext
-from workers.errors import CannotRun
+from workers.errors import CannotRun, Limited, Unavailable
 from workers.history.learn import learn
 from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
 from workers.ports import HookDelivery, HookLogPage
@@ -54,15 +55,20 @@ OVERLAP = timedelta(minutes=5)
 CALLS_AT_ONCE = 70
 """Pages and requests of one job. The sweeper enqueues one a minute while there is more: GitHub allows an App 5,000 an hour."""
 
+MOST_FAILURES = 5
+"""After so many requests of one page that GitHub failed at it counts as away."""
+
 REFUSED = frozenset({400, 413, 415})
 """The web process answers so to what it will never store."""
 
 
 def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
     """Compare GitHub's log with the stored deliveries, from the newest to what was compared before, and request what is
-    missing. A request that fails again is a new attempt in the log, and so is found by the next comparison."""
+    missing. A request that fails again is a new attempt in the log, and so is found by the next comparison.
+
+    Of several jobs the newest does the work: together they would ask for the same, and for more than GitHub allows."""
     hook = context.hook()
-    if hook is not None:
+    if hook is not None and not _newer(context):
         now = context.clock()
         position = context.store.hook_log.read() or HookLogPosition(until=now - KEPT)
         try:
@@ -71,6 +77,12 @@ def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
             context.store.hook_log.write(HookLogPosition(until=position.until))
             raise
     return ()
+
+
+def _newer(context: JobContext) -> bool:
+    own = context.leased and context.store.inbox.job(context.leased.id)
+    later = context.store.inbox.stored_after(own.created_at, own.kind, None, None) if own else ()
+    return any(each.state not in (JobState.FAILED, JobState.DEAD) for each in later)
 
 
 def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition, now: datetime) -> None:
@@ -82,8 +94,7 @@ def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition
         if missing and not cursor and _is_down(page):
             _request(context, hook, missing[0])  # if it arrives, the next comparison requests the others
             return
-        for each in missing[:calls]:
-            _request(context, hook, each)
+        _request_all(context, hook, missing[:calls])
         if len(missing) > calls:
             return  # the page is read again, without those that were requested
         calls -= len(missing)
@@ -110,6 +121,22 @@ def _is_down(page: HookLogPage) -> bool:
     """Whether the web process did not answer the newest attempt: requests would fail as well."""
     status = page.deliveries[0].status if page.deliveries else HTTPStatus.ACCEPTED
     return status not in REFUSED and not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def _request_all(context: JobContext, hook: MintingClient, missing: Sequence[HookDelivery]) -> None:
+    """One that GitHub fails at holds up no other; raises Unavailable at the end then, and at once where GitHub is away."""
+    failures = list[Unavailable]()
+    for each in missing:
+        try:
+            _request(context, hook, each)
+        except Limited:
+            raise
+        except Unavailable as error:
+            failures.append(error)
+            if len(failures) == MOST_FAILURES:
+                break
+    if failures:
+        raise failures[0]
 
 
 def _request(context: JobContext, hook: MintingClient, missing: HookDelivery) -> None:

@@ -37,6 +37,7 @@ ANSWER_SECONDS = 150.0
 """How long a worker waits; the minting process repeats a read of GitHub's a few times."""
 REQUEST_SECONDS = 10.0
 MOST_A_MINUTE = 120
+"""So many requests for tokens, and as many about the webhook's log: a search for lost webhooks must not take a job's token."""
 _PR_SET_DUMPABLE = 4
 _log = structlog.get_logger()
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class Minter:
         self._app = app
         self._users = users
         self._clock = clock
-        self._recent: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        self._recent: dict[bool, deque[float]] = {each: deque(maxlen=MOST_A_MINUTE) for each in (False, True)}
         self._lock = threading.Lock()
 
     def answer(self, user: int, line: bytes) -> MintingReply:
@@ -115,8 +116,9 @@ class Minter:
         try:
             if user not in self._users:
                 raise CannotRun(f"user {user} may not ask for tokens; set APPRENTICE_MINT_PEER to the worker's user")
-            self._count()
-            return MintingReply(value=msgspec.Raw(msgspec.json.encode(self._done(_requests.decode(line)))))
+            request = _requests.decode(line)
+            self._count(self._recent[isinstance(request, ListDeliveries | Redeliver)])
+            return MintingReply(value=msgspec.Raw(msgspec.json.encode(self._done(request))))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             problem: Exception = BadInput(f"no request: {error}; upgrade worker and minting process together")
         except ApprenticeError as error:
@@ -129,12 +131,12 @@ class Minter:
             seconds=problem.seconds if isinstance(problem, Unavailable) else 0.0,
         )
 
-    def _count(self) -> None:
+    def _count(self, recent: deque[float]) -> None:
         now = self._clock()
         with self._lock:
-            if len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60.0:
+            if len(recent) == MOST_A_MINUTE and now - recent[0] < 60.0:
                 raise Unavailable(f"more than {MOST_A_MINUTE} requests to the minting process in a minute")
-            self._recent.append(now)
+            recent.append(now)
 
     def _done(self, request: Request) -> object:
         match request:

@@ -25,6 +25,7 @@ from workers.jobs import (
     Fix,
     Job,
     OwnJob,
+    RedeliverWebhooks,
     ReportFailure,
     RepositoryRef,
     ReviewPull,
@@ -70,10 +71,17 @@ def _row(origin: str, job: Job) -> NewJob:
         number=number,
         actor_id=actor and actor.id,
         installation_id=repository and repository.installation_id,
-        conversation=f"{job.repository.id}#{number}" if isinstance(job, Fix | ReviewPull) else None,
+        conversation=_conversation(job),
         priority=PRIORITIES[type(job)],
         trace=trace_context(),
     )
+
+
+def _conversation(job: Job) -> str | None:
+    """Of the jobs of one name one runs at a time. A search for lost webhooks takes minutes, and would take every worker."""
+    if isinstance(job, Fix | ReviewPull):
+        return f"{job.repository.id}#{job.issue if isinstance(job, Fix) else job.number}"
+    return "webhooks" if isinstance(job, RedeliverWebhooks) else None
 
 
 def kind_of(job: Job) -> str:

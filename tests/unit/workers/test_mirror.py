@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,3 +90,22 @@ def test_a_commit_of_ours_gets_another_message_and_nobody_elses_does(branch: Bra
         mirror.push(unmarked, "apprentice/fix", instead_of=base)
     mirror.push(unmarked, "apprentice/fix", instead_of=made)
     assert mirror.tip("apprentice/fix") == unmarked
+
+
+def test_made_by_several_at_once(tmp_path: Path) -> None:
+    """Workers whose first jobs in a repository begin together make one mirror."""
+    for number in range(5):
+        mirror = Mirror(tmp_path / f"{number}.git", str(tmp_path))
+        with ThreadPoolExecutor(8) as workers:
+            for made in [workers.submit(mirror.fetch) for _ in range(8)]:
+                made.result()
+        assert (mirror.directory / "HEAD").is_file()
+
+
+def test_made_in_part(branch: Branch, mirror: Mirror) -> None:
+    """A mirror that another worker is about to make, or died over, is made to the end before it is used."""
+    mirror.directory.mkdir()
+    (mirror.directory / "HEAD").write_text("ref: refs/heads/main\n")
+    head = branch.commit({"a.py": ""})
+    mirror.fetch(head)
+    assert mirror.read(head, "a.py") == b""
