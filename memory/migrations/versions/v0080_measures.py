@@ -8,7 +8,7 @@ from sqlalchemy import Column, String, inspect
 from memory.store.tables import jobs, measures
 
 revision = "0080"
-down_revision = "0070"
+down_revision = "0075"
 branch_labels = None
 depends_on = None
 
