@@ -99,9 +99,8 @@ def fix(
         from bot.cli import fix_text, json_output
         from workers.context import open_context
 
-        given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
         try:
-            context = open_context(worker_settings(**given), progress=progress)
+            context = open_context(worker_settings(**_given(budget_seconds=budget, seed=seed)), progress=progress)
             result = local.fix(path, context, test_command=test_command, apply=apply, python=python)
             whole = local.patch_for_git(result, path) if patch else ""
         except (ApprenticeError, StoreError) as error:
@@ -117,6 +116,11 @@ def fix(
     else:
         fix_text.print_repaired(result, out, seconds=progress.seconds, applied=apply, detail=detail)
     raise typer.Exit(_exit_code(result))
+
+
+def _given(**options: float | None) -> dict[str, float]:
+    """Those of these options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def review(

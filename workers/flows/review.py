@@ -67,6 +67,11 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     if read is None:
         raise Retryable("this pull request changed while it was read")
+    _decide_and_post(this, read, context)
+    return ()
+
+
+def _decide_and_post(this: Round, read: Reviewed, context: JobContext) -> None:
     this, reviewed = recognised(this, read, context)
     record_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
@@ -85,7 +90,6 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     post(this, reviewed, decided, plan, context)
     context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
     forget_reading(this, context)
-    return ()
 
 
 REVIEWS_FOR_OUTSIDERS = 200

@@ -26,6 +26,7 @@ from celery import Celery
 from celery.apps.worker import install_worker_term_handler
 from celery.platforms import SecurityWarning
 from celery.signals import setup_logging, worker_process_init, worker_process_shutdown, worker_shutting_down
+from celery.worker import WorkController
 from kombu.asynchronous import Hub
 from kombu.exceptions import ChannelError, KombuError
 from kombu.transport import filesystem, redis, virtual
@@ -239,15 +240,21 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)
 
-    class QuietWorker(celery.Worker):  # type: ignore[misc, name-defined]  # a class that Celery makes for its app
+    worker = _quiet_worker(celery, settings.workers)
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _quiet_worker(celery: Celery, processes: int) -> WorkController:
+    class QuietWorker(celery.Worker):  # type: ignore[misc]  # a class that Celery makes for its app
         def install_platform_tweaks(self, worker: object) -> None:
             """Without the line that Celery writes at SIGTERM beside the log."""
             super().install_platform_tweaks(worker)
             install_worker_term_handler(worker, verbose=False)
 
-    worker = QuietWorker(
+    return QuietWorker(
         pool="prefork",
-        concurrency=settings.workers,
+        concurrency=processes,
         hostname=f"apprentice@{socket.gethostname()}",
         loglevel="WARNING",
         quiet=True,
@@ -255,8 +262,6 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
         without_mingle=True,
         without_heartbeat=True,
     )
-    worker.start()
-    return int(worker.exitcode or 0)
 
 
 def _look_after(settings: WorkerSettings, **_signal: object) -> None:
