@@ -47,6 +47,7 @@ TINY = {
     "startup": ("--runs", "2"),
     "slow_suite": ("--files", "4", "--budget", "30", "--ways", "1"),
     "agent": ("overhead", "--steps", "6"),
+    "scale": ("jobs", "--kinds", "embedded", "--workers", "1", "--count", "20"),
     "fairness": ("--repairs", "8", "--seconds", "0.2", "--waiting", "200"),
     "estimates": ("--worlds", "1", "--tasks", "120", "--runs", "5"),
 }
@@ -68,6 +69,7 @@ EXPECTED = {
     "slow_suite": r"limit, s +\d.+\n(.|\n)+first candidate after \d+\.\d s",
     "fairness": r"answered after, s +\d+\.\d\d\n +in the order of arrival, s +\d(.|\n)+200 jobs of 1000 installations, ms",
     "estimates": r"present: dr +1 of 1(.|\n)+only with a hostile file +0 of 5(.|\n)+2172 repairs +seen \d of 5",
+    "scale": r"embedded, 1 workers? +\d+\.\d a second; \d+\.\d statements",
     "agent": r"a step less its tool +\d+\.\d\d(.|\n)+a step beyond bare HTTP .+-?\d+\.\d\d",
 }
 
