@@ -36,6 +36,7 @@ LONGEST_WAIT = timedelta(hours=25)
 """No job waits longer, whatever time a wrong clock gave it."""
 
 _OTHERS = jobs.alias("others")
+_UNDER_WAY = (JobState.READY, JobState.LEASED)
 
 LastWords = Callable[[str, bytes, str], Sequence[NewJob]]
 
@@ -107,6 +108,12 @@ class Inbox:
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
         return [_stored(row) for row in rows]
+
+    def under_way(self, kind: str) -> frozenset[int | None]:
+        """The repositories that a job of this kind waits or runs for."""
+        query = select(jobs.c.repository_id).where(jobs.c.kind == kind, jobs.c.state.in_(_UNDER_WAY))
+        with self.database.reading() as connection:
+            return frozenset(connection.execute(query).scalars())
 
     def latest(self, kind: str, repository_id: int, number: int, *, until: datetime) -> bytes | None:
         """The payload of the last job of a kind about an issue or pull request that was stored until then."""

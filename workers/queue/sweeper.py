@@ -28,6 +28,8 @@ MOST_PRUNED = 1000
 """Rows of each kind between two sweeps: a transaction stays short, and a day of sweeps removes millions."""
 PRUNED_SECONDS = 3600.0
 POLICY_CHECK_SECONDS = 86_400.0
+POLL = "poll"
+"""The kind of `PollReactions`."""
 RESEND_WHEN_EMPTY = 15.0
 RESEND_WHEN_BUSY = 600.0
 _log = structlog.get_logger()
@@ -45,11 +47,11 @@ def sweep(store: Store, send: Send, now: datetime, *, resend_after: float = RESE
 def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     """In each `every` seconds, enqueue one poll for each repository with watched posts, and one search for lost webhooks.
 
-    Returns how many jobs are new.
+    A repository whose last poll still waits, as for GitHub to come back, gets no other. Returns how many jobs are new.
     """
     slot = int(now.timestamp() // every)
-    watched = frozenset(store.posts.repositories_watched())
-    polls = [PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.key in watched]
+    wanted = frozenset(store.posts.repositories_watched()) - {str(each) for each in store.inbox.under_way(POLL)}
+    polls = [PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.key in wanted]
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
 
 

@@ -99,7 +99,25 @@ def test_polls(store: Store) -> None:
     known(store, "acme/quiet", 79)
     assert enqueue_polls(store, NOW, every=600) == 3
     assert enqueue_polls(store, NOW + 300 * SECOND, every=600) == 0
+    end_all(store, NOW + 400 * SECOND)
     assert enqueue_polls(store, NOW + 600 * SECOND, every=600) == 3
+
+
+def end_all(store: Store, now: datetime) -> None:
+    """Run every job that is due, to its end."""
+    for each in store.inbox.due(now=now, limit=100, resend_after=0.0):
+        leased = store.inbox.lease(each, worker="w", now=now, seconds=60.0)
+        assert leased is not None
+        store.inbox.finish(leased, now=now)
+
+
+def test_a_night_without_github_leaves_one_poll_each(store: Store) -> None:
+    """While a repository's poll waits it gets no other, so that nothing comes in a burst afterwards."""
+    watch(store, "acme/scales", 77)
+    watch(store, "acme/ruler", 78)
+    searches = [enqueue_polls(store, NOW + 600 * slot * SECOND, every=600) for slot in range(1, 60)]
+    assert searches == [3] + [1] * 58
+    assert store.inbox.under_way("poll") == {77, 78}
 
 
 def test_nothing_to_poll(store: Store) -> None:
