@@ -33,6 +33,7 @@ from workers.settings import Settings, environment_with
 
 USER = "maya"
 PATIENCE = 1800.0
+WORKER = "from benchmarks.scale.worker import main; main()"
 AT_ONCE = 500
 NO_FAULTS = FaultShares(failing=0.0)
 
@@ -75,7 +76,7 @@ class Rig:
     @contextmanager
     def processes(self, *, workers: int, no_op: bool = False, sweeper: bool = False) -> Iterator[list[int]]:
         """The minting process and so many workers, by number of their processes; stopped at the end."""
-        worker = ["-m", "benchmarks.scale.worker", str(self.notes), *(["--no-op"] if no_op else [])]
+        worker = ["-c", WORKER, str(self.notes), *(["--no-op"] if no_op else [])]
         commands = [["-m", "bot.cli", "mint"], *([["-m", "bot.cli", "sweep"]] if sweeper else []), *[worker] * workers]
         started: list[subprocess.Popen[bytes]] = []
         try:

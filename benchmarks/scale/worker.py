@@ -1,4 +1,4 @@
-"""The App's worker, which notes what each job cost: `python -m benchmarks.scale.worker FOLDER [--no-op]`."""
+"""The App's worker, which notes what each job cost in a folder."""
 
 from __future__ import annotations
 
@@ -91,7 +91,3 @@ def main() -> None:
 
     with scratch(settings.home):
         sys.exit(run_worker(settings, context))
-
-
-if __name__ == "__main__":
-    main()

@@ -58,6 +58,7 @@ PAGES = (
     "docs/model.md",
     "docs/model-server.md",
     "docs/sandboxes.md",
+    "docs/scaling.md",
     "docs/sharing.md",
     "docs/operations.md",
     "docs/repair.md",
@@ -172,6 +173,7 @@ def test_benchmarks_are_documented() -> None:
         "docs/fine-tuning.md",
         "docs/history.md",
         "docs/review.md",
+        "docs/scaling.md",
     )
     named, *explained = (set(re.findall(pattern, read(page))) for page in pages)
     found = (p for p in (ROOT / "benchmarks").rglob("*.py") if "__main__" in p.read_text())
