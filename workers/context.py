@@ -36,7 +36,7 @@ from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
 from workers.sandbox.run_tests import Project, discover
 from workers.sandbox.tiers import sandbox_of_settings
-from workers.settings import WorkerSettings
+from workers.settings import PREFIX, WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
     from workers.agent.engine import LlmOptions
@@ -242,6 +242,11 @@ def open_context(
 def check_worker(settings: WorkerSettings, report: Callable[[str], None]) -> None:
     """Look at the schema and the settings before the processes of a worker start. Raises StoreError, StoreUnavailable where
     the database does not answer for `start_seconds`, and BadInput."""
+    limits = ("budget_seconds", "sandbox_wall_seconds", "model_seconds")
+    least = sum(getattr(settings, name) for name in limits)
+    if settings.job_seconds <= least:  # a job that keeps to the limits of what it runs is never ended for its time
+        names = " and ".join(PREFIX + name.upper() for name in limits)
+        raise BadInput(f"{PREFIX}JOB_SECONDS must be more than {names} together, {least:g}")
     with await_store(settings.database(), seconds=settings.start_seconds, report=report) as store:
         current(store)
         _models(settings, store, store.clock)

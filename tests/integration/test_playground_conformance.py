@@ -35,6 +35,7 @@ WEBHOOK_DRIFT = (
 )
 # One struct reads pull requests, and one comments, of every event; where an event carries less, defaults stand.
 READ_ELSEWHERE = {
+    "ping": "action",  # of every event; this one has none
     "issue_comment": r"comment\.in_reply_to_id",
     "check_run": r"check_run\.pull_requests\[\]\.(title|body|draft|merged|user(\.\w+)?)",
     "pull_request_review": r"pull_request\.merged",

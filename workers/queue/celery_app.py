@@ -224,7 +224,11 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
             """Unless the worker ends."""
             return not ending[0] and run_next(context(), worker=_name(), send=queue)
 
-        return IdleProcess(run, functools.partial(depth, celery), times)
+        def waiting() -> int:
+            """None that a worker that ends should take: to stop its processes may take it half a minute."""
+            return 0 if ending[0] else depth(celery)
+
+        return IdleProcess(run, waiting, times)
 
     def run(_job_id: str) -> None:
         process().on_message()

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -296,7 +297,8 @@ def _heartbeat(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> 
         if not ended.wait(max(seconds, deadline - time.monotonic())):
             _end_process(leased, thread_of_flow)
 
-    thread = threading.Thread(target=beat, name=f"heartbeat-{leased.id}", daemon=True)
+    in_job = copy_context()  # the end of a job that runs too long is logged as the job's
+    thread = threading.Thread(target=in_job.run, args=(beat,), name=f"heartbeat-{leased.id}", daemon=True)
     thread.start()
     try:
         yield stop

@@ -73,7 +73,7 @@ def _self_test(sandbox: Sandbox) -> tuple[str, ...]:
         Path(tree, "break_out.py").write_text(program, encoding="utf-8")
         command = (sys.executable, "-I", "-S", "/workspace/break_out.py", json.dumps(bait))
         workload = Workload(command=command, tree=Path(tree), python=Path(sys.executable), limits=SELF_TEST)
-        with subprocess.Popen(["/bin/sh", "-c", "read line", word], stdin=subprocess.PIPE):  # noqa: S603  ends with its input
+        with subprocess.Popen(["/bin/sh", "-c", "read line", word], stdin=subprocess.PIPE, env={}):  # noqa: S603  ends with its input
             completed = sandbox.run(workload)
     try:
         found: dict[str, str] = json.loads(completed.report)

@@ -48,7 +48,7 @@ def test_each_way_meets_each_case(tmp_path: Path) -> None:
     """A repair that the held-out suite passes with is right, with the table and without any choice."""
     found = lived(cases(tmp_path), [PRESENT_POLICY, "without choices"], 1, 40, tmp_path / "found.json")
     assert [(each.way, each.right) for each in found] == [(PRESENT_POLICY, True), ("without choices", True)]
-    assert all(0 < each.candidates <= 40 and each.seconds > 0.0 for each in found)
+    assert all(0 < each.candidates <= 40 for each in found)
 
 
 def tried(way: str, case: str, candidates: int, *, right: bool) -> Tried:

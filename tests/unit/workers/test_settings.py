@@ -8,6 +8,7 @@ import pytest
 
 from bot.doctor import CheckState, examine
 from bot.processes import process_specs
+from workers.context import check_worker
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.engine import readers_of_changes, readers_of_trees
@@ -140,12 +141,12 @@ def test_strategies_that_are_none(monkeypatch: pytest.MonkeyPatch, written: str,
         load(WorkerSettings)
 
 
-def test_a_job_may_take_as_long_as_what_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job's time is longer than the limits of what it runs, the sandbox's among them."""
-    monkeypatch.setenv("APPRENTICE_JOB_SECONDS", "600")
+def test_a_job_may_take_as_long_as_what_it_runs(tmp_path: Path) -> None:
+    """A worker's jobs have more time than the limits of what they run, the sandbox's among them; a local repair has none."""
+    settings = load(WorkerSettings, home=tmp_path, job_seconds=600.0)
     with pytest.raises(BadInput) as caught:
-        load(WorkerSettings)
+        check_worker(settings, print)
     assert str(caught.value) == (
-        "APPRENTICE_JOB_SECONDS: value error, it must be more than APPRENTICE_BUDGET_SECONDS and "
-        "APPRENTICE_SANDBOX_WALL_SECONDS and APPRENTICE_MODEL_SECONDS together, 840; see docs/settings.md"
+        "APPRENTICE_JOB_SECONDS must be more than APPRENTICE_BUDGET_SECONDS and "
+        "APPRENTICE_SANDBOX_WALL_SECONDS and APPRENTICE_MODEL_SECONDS together, 840"
     )
