@@ -5,17 +5,21 @@ The handler redacts each record: its message, arguments, exception and traceback
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
 import traceback
 from collections.abc import Callable
 
+import msgspec
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from workers.redaction import redact
 from workers.settings import Settings
+
+_STAMPED = structlog.processors.TimeStamper(fmt="iso", utc=True)
 
 OURS = "apprentice"
 """The name of our logger; of libraries only warnings and errors are written."""
@@ -50,6 +54,37 @@ def _configure(*, as_json: bool) -> None:
     )
 
 
+def frequent(settings: Settings) -> FilteringBoundLogger:
+    """A log for lines that come by the thousand, within an event loop."""
+    renderer: Processor = _for_terminals()
+    if settings.log_format == "json":
+        renderer = structlog.processors.JSONRenderer(lambda record, **_: msgspec.json.encode(record).decode())
+    merged: list[Processor] = [structlog.contextvars.merge_contextvars, structlog.stdlib.add_log_level, _STAMPED]
+    logger: FilteringBoundLogger = structlog.wrap_logger(
+        _Together(),
+        processors=[*merged, _redacted, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+    )
+    return logger
+
+
+class _Together:
+    """Lines of one turn of the event loop are written with one call. Each call lets other threads run, and waits for them."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def info(self, line: str) -> None:
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._write)
+        self._lines.append(line + "\n")
+
+    def _write(self) -> None:
+        sys.stderr.write("".join(self._lines))
+        sys.stderr.flush()
+        self._lines.clear()
+
+
 def lines(settings: Settings, plain: Callable[[str], None]) -> Callable[[str], None]:
     """What writes lines of progress: `plain`, or the log where collectors read it."""
     return structlog.get_logger().info if settings.log_format == "json" else plain
@@ -65,7 +100,7 @@ class _RedactingHandler(logging.StreamHandler):  # type: ignore[type-arg]  # gen
 def _formatter(renderer: Processor) -> logging.Formatter:
     stamps: list[Processor] = [
         structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _STAMPED,
         structlog.processors.StackInfoRenderer(),
         structlog.processors.format_exc_info,
     ]

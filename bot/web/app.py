@@ -32,7 +32,7 @@ from bot.web.relay import Relay
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
-from workers import traces
+from workers import logs, traces
 from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
 from workers.queue.heartbeats import ProcessKind, beat, keep_beating, missing_processes, store_measures
@@ -76,6 +76,7 @@ class WebEndpoints:
         self._clock = clock
         self._bodies = BodyReader(settings.max_payload_mb)
         self._metrics = Metrics()
+        self._log = logs.frequent(settings)
         self.rejected = self._metrics.rejected
         self.relay = Relay(lambda ids: enqueue(store, send, ids, clock()), waiting, self._metrics.unsent)
         commits = store.database.commits_at_once
@@ -103,7 +104,7 @@ class WebEndpoints:
             new = await self._record(event, delivery_id, signature, jobs)
             seconds = time.perf_counter() - started
             self._metrics.answered(event, duplicate=not new, seconds=seconds)
-            _log.info(
+            self._log.info(
                 "delivery",
                 delivery=delivery_id,
                 event_name=event,

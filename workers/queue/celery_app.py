@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty
 
+from billiard import pool  # type: ignore[import-untyped]  # it has no types
 from celery import Celery
 from celery.apps.worker import install_worker_term_handler
 from celery.platforms import SecurityWarning
@@ -241,6 +242,8 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     worker_process_shutdown.connect(lambda **_: process().finish(), weak=False)
     worker_process_shutdown.connect(functools.partial(_leave_measures, settings), weak=False)
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves the log as it is
+    # A process that ends waits 30 s for its worker to hear of its last message; a message only wakes, so a second is enough.
+    pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
     # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)
 
