@@ -80,9 +80,9 @@ class _Together:
         self._lines.append(line + "\n")
 
     def _write(self) -> None:
-        sys.stderr.write("".join(self._lines))
+        lines, self._lines = self._lines, []  # before the write: after one that fails the next line writes again
+        sys.stderr.write("".join(lines))
         sys.stderr.flush()
-        self._lines.clear()
 
 
 def lines(settings: Settings, plain: Callable[[str], None]) -> Callable[[str], None]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import html
+import io
 import json
 import re
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workers.logs import frequent
 from workers.redaction import REDACTED, SHORTEST_SECRET, OwnSecrets, redact
 from workers.settings import WebSettings, WorkerSettings
 
@@ -167,3 +170,41 @@ def test_the_work_grows_with_the_text() -> None:
     own = OwnSecrets()
     own.add("a" * 30 + "b")
     assert own.removed_from("a" * 1_000_000) == "a" * 1_000_000
+
+
+class Narrow(io.StringIO):
+    """Refuses the first write, as a full pipe may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def write(self, text: str) -> int:
+        self.writes += 1
+        if self.writes == 1:
+            raise BlockingIOError
+        return super().write(text)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_frequent_lines_are_redacted_and_written_together(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of one turn of the event loop come in one write without secrets, also after a write that failed."""
+    settings = WebSettings(home=tmp_path, webhook_secret=SECRET, log_format=form)
+    stream = Narrow()
+    monkeypatch.setattr(sys, "stderr", stream)
+
+    async def receive() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
+        log = frequent(settings)
+        for number in range(6):
+            log.info("delivery", delivery=f"{number} {SECRET}")
+            if number % 3 == 2:
+                await asyncio.sleep(0)
+
+    asyncio.run(receive())
+    lines = stream.getvalue().splitlines()
+    assert stream.writes == 2
+    assert [REDACTED in line for line in lines] == [True] * 3
+    assert SECRET not in stream.getvalue()
