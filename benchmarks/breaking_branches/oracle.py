@@ -1,4 +1,8 @@
-"""Which tests a branch breaks, by plain pytest in an ordinary environment: nothing of the product is asked."""
+"""Which tests a branch breaks, by plain pytest in an ordinary environment: nothing of the product is asked.
+
+What a repository locks for its developers is installed as locked: what a branch of pluggy breaks depends on the version of
+pytest, which runs on it.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +77,28 @@ class Oracle:
             return
         subprocess.run([sys.executable, "-m", "venv", str(self.environment)], check=True, capture_output=True)
         pip = [str(self.python), "-m", "pip", "install", "-q", *self.repository.needs, "-e", str(self.checkout)]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False)
+        done = subprocess.run([*pip, *self._locked()], capture_output=True, text=True, check=False)
         if done.returncode:
             raise NotBuilt(f"pip: {done.stderr.strip().splitlines()[-1]}")
+
+    def _locked(self) -> tuple[str, ...]:
+        """pip's arguments for the versions in the repository's uv.lock, where it has one."""
+        if not (self.checkout / "uv.lock").exists():
+            return ()
+        versions = self.directory / "locked.txt"
+        words = (
+            "--frozen",
+            "--all-groups",
+            "--no-emit-project",
+            "--no-hashes",
+            "--quiet",
+            "--output-file",
+            str(versions),
+        )
+        subprocess.run(
+            [sys.executable, "-m", "uv", "export", *words], cwd=self.checkout, check=True, capture_output=True
+        )
+        return ("--constraint", str(versions))
 
     def newly_failing(self, branch: Branch, laid_out: Path) -> frozenset[str]:
         """The tests that fail at the head in each run and pass at the base, or are new; and files alike.
