@@ -299,6 +299,6 @@ def decode(payload: bytes) -> Job:
     return _decoder.decode(payload)
 
 
-def job_id(delivery_id: str, job: Job) -> str:
-    """One id for each job of each delivery: a repeated delivery adds no jobs."""
-    return hashlib.sha256(delivery_id.encode() + b"\0" + encode(job)).hexdigest()[:32]
+def job_id(delivery_id: str, payload: bytes) -> str:
+    """One id for each job, by its JSON, of each delivery: a repeated delivery adds no jobs."""
+    return hashlib.sha256(delivery_id.encode() + b"\0" + payload).hexdigest()[:32]

@@ -76,7 +76,7 @@ class WebEndpoints:
         self._clock = clock
         self._bodies = BodyReader(settings.max_payload_mb)
         self._metrics = Metrics()
-        self._log = logs.frequent(settings)
+        self._log = logs.FrequentLog(settings)
         self.rejected = self._metrics.rejected
         self.relay = Relay(lambda ids: enqueue(store, send, ids, clock()), waiting, self._metrics.unsent)
         commits = store.database.commits_at_once

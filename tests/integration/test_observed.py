@@ -27,7 +27,7 @@ from tests.integration.test_web_requests import ISSUE, SECRET, Desk
 from tests.unit.workers.test_runner import NOW, REPOSITORY, Bench
 from workers import traces
 from workers.errors import Unavailable
-from workers.jobs import Fix, Job, PollReactions, job_id
+from workers.jobs import Fix, Job, PollReactions, encode, job_id
 from workers.settings import Settings, WorkerSettings
 
 PATIENCE = 25.0
@@ -124,7 +124,7 @@ def test_a_trace_goes_from_delivery_to_follow_up(tmp_path: Path, receiver: Recei
         bench.run(job=first)
         later = replace(bench, now=[NOW.replace(hour=20)])
         later.run(job=first)
-        later.run(job=job_id(first, poll))
+        later.run(job=job_id(first, encode(poll)))
     finally:
         traces.close()
         desk.store.close()

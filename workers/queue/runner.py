@@ -62,12 +62,13 @@ def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
 
 
 def _row(origin: str, job: Job) -> NewJob:
+    payload = encode(job)
     repository, actor = getattr(job, "repository", None), getattr(job, "actor", None)
     number = job.issue if isinstance(job, Fix) else getattr(job, "number", None)
     return NewJob(
-        id=job_id(origin, job),
+        id=job_id(origin, payload),
         kind=kind_of(job),
-        payload=encode(job),
+        payload=payload,
         repository_id=repository and repository.id,
         number=number,
         actor_id=actor and actor.id,

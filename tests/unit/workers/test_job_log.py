@@ -74,7 +74,7 @@ def test_start_and_end(bench: Bench, error: Exception | None, result: str, level
 def test_a_follow_up_names_the_delivery(bench: Bench) -> None:
     """What follows from a job of a delivery is of that delivery too."""
     lines_of(bench, flow_that(None))
-    lines = lines_of(bench, lambda job, context: (), job_id("j", ANSWER))
+    lines = lines_of(bench, lambda job, context: (), job_id("j", encode(ANSWER)))
     assert {line["delivery"] for line in lines} == {"guid-1"}
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.logs import frequent
+from workers.logs import FrequentLog
 from workers.redaction import REDACTED, SHORTEST_SECRET, OwnSecrets, redact
 from workers.settings import WebSettings, WorkerSettings
 
@@ -197,7 +197,7 @@ def test_frequent_lines_are_redacted_and_written_together(
 
     async def receive() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
-        log = frequent(settings)
+        log = FrequentLog(settings)
         for number in range(6):
             log.info("delivery", delivery=f"{number} {SECRET}")
             if number % 3 == 2:

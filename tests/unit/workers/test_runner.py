@@ -98,7 +98,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def test_done_with_follow_ups(bench: Bench) -> None:
     """What follows from a job is stored with its end and sent, under an id that comes from both."""
     stored = bench.run(lambda job, context: [ANSWER])
-    follow_up = bench.store.inbox.job(job_id("j", ANSWER))
+    follow_up = bench.store.inbox.job(job_id("j", encode(ANSWER)))
     assert stored.state is JobState.DONE
     assert follow_up is not None
     assert (follow_up.state, follow_up.payload) == (JobState.READY, encode(ANSWER))
@@ -270,7 +270,7 @@ def test_lease_lost(bench: Bench) -> None:
 
     stored = bench.run(slow)
     assert (stored.state, stored.worker) == (JobState.LEASED, "other")
-    assert bench.store.inbox.job(job_id("j", ANSWER)) is None
+    assert bench.store.inbox.job(job_id("j", encode(ANSWER))) is None
     assert bench.sent == []
 
 
