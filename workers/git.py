@@ -348,7 +348,7 @@ def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS, seconds: float
     found = sorted(mirrors.glob("*.git"), key=_last_use, reverse=True)
     size = removed = 0
     for number, mirror in enumerate(found, start=1):
-        size += sum(each.stat().st_size for each in (mirror / "objects" / "pack").glob("*"))
+        size += _size(mirror / "objects" / "pack")
         unused = time.time() - _last_use(mirror)
         over = number > most or size > MOST_MIRRORS_MB << 20 or unused > seconds
         if over and unused > IN_USE_SECONDS:
@@ -357,10 +357,22 @@ def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS, seconds: float
     return removed
 
 
+def _size(directory: Path) -> int:
+    """Bytes of the files in it; git and other workers remove some at any time."""
+    size = 0
+    with suppress(FileNotFoundError):
+        for entry in os.scandir(directory):
+            with suppress(FileNotFoundError):
+                size += entry.stat().st_size
+    return size
+
+
 def _last_use(mirror: Path) -> float:
-    """Seconds since the epoch; of a mirror that is being made, its beginning."""
-    marker = mirror / "info"
-    return (marker if marker.exists() else mirror).stat().st_mtime
+    """Seconds since the epoch; of a mirror that is being made, its beginning, and of one that is being replaced, now."""
+    for place in (mirror / "info", mirror):
+        with suppress(FileNotFoundError):
+            return place.stat().st_mtime
+    return time.time()
 
 
 def email_of(account: Actor) -> str:

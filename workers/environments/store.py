@@ -102,7 +102,8 @@ class EnvironmentStore:
                 (seal, seal.with_suffix("")),
             )
         for left in self._made.glob(".new-*"):
-            yield left.stat().st_mtime, MOST_MB << 20, (left,)  # of a worker that died
+            with suppress(FileNotFoundError):  # its maker gives it its name at any time
+                yield left.stat().st_mtime, MOST_MB << 20, (left,)  # of a worker that died
         for package in self.packages.iterdir():
             files = [package, *package.iterdir()] if package.is_dir() else [package]
             yield max(file.stat().st_mtime for file in files), sum(file.stat().st_size for file in files), (package,)

@@ -38,9 +38,9 @@ class Effects:
     ) -> int:
         """The id of the post or pull request made under `key`: made now, or found if an earlier worker made it and died.
 
-        Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request. Where one
-        that was not found may still appear, `look_again` makes the job that looks for a second one later. Raises JobStopped,
-        and Unavailable while another job may be making it.
+        Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request. After such an
+        attempt a second one may still appear, even where one was found: `look_again` makes the job that looks for it later.
+        Raises JobStopped, and Unavailable while another job may be making it.
         """
         inbox, now = self.store.inbox, self.clock()
         begun = inbox.begin_effect(key, self.leased.id, now, in_flight=IN_FLIGHT)
@@ -51,7 +51,7 @@ class Effects:
             raise Unavailable("another job is doing the same", seconds=wait.total_seconds())
         found = None if begun is None else find()
         made = self._made(make, find) if found is None else found
-        later = rows(key, [look_again(made)]) if begun is not None and found is None and look_again else ()
+        later = rows(key, [look_again(made)]) if begun is not None and look_again else ()
         now = self.clock()
         follow_ups = [replace(row, run_after=now + LATE) for row in later]
         inbox.complete_effect(key, str(made), now, follow_ups=follow_ups)

@@ -79,8 +79,9 @@ def test_refused_because_it_is_there(store: Store) -> None:
     assert effects_of(store, "b").once("l", make=site.make, find=site.find) == 9
 
 
-def test_a_second_look(store: Store) -> None:
-    """What was announced before, was not found and is made again is looked for later; what is new is not."""
+@pytest.mark.parametrize("found", [None, 9])
+def test_a_second_look(store: Store, found: int | None) -> None:
+    """What was announced before is looked for later, also where one is there: of two attempts both may come late."""
     site, here = Site(), effects_of(store, "a")
 
     def again(kept: int) -> RemoveDuplicate:
@@ -93,6 +94,7 @@ def test_a_second_look(store: Store) -> None:
     here.once("new", make=site.make, find=site.find, look_again=again)
     assert looks() == []
     store.inbox.begin_effect("k", "a", NOW)
+    site.found = found
     kept = here.once("k", make=site.make, find=site.find, look_again=again)
     (later,) = looks()
     assert decode(later.payload) == again(kept)

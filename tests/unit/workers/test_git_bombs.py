@@ -121,6 +121,15 @@ def test_a_second_fetch_brings_only_what_is_new(tmp_path: Path) -> None:
     assert "in-pack: 205\npacks: 2\n" in counted  # 200 files, a tree and a commit; then one of each
 
 
+def test_what_is_gone_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    """git renames its packs, and other workers remove mirrors: a name that leads nowhere is what is left of them."""
+    packs = tmp_path / "a.git" / "objects" / "pack"
+    packs.mkdir(parents=True)
+    for gone in (packs / "tmp_pack_1", tmp_path / "b.git"):
+        gone.symlink_to(tmp_path / "nowhere")
+    assert remove_least_used(tmp_path, most=0) == 0
+
+
 def test_the_least_used_mirrors_are_removed(tmp_path: Path) -> None:
     """Beyond the number, the oldest go; one in use stays, and so does what is no mirror."""
     for number in range(4):
