@@ -6,6 +6,7 @@ It holds the webhook secret and no other secret.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import shutil
 import socket
@@ -301,6 +302,8 @@ def serve(settings: WebSettings) -> None:
                 timeout_graceful_shutdown=10,
             )
         )
+        gc.collect()
+        gc.freeze()  # collections pass over what was there before the first request: it stays to the end
         server.run(sockets=sockets)
         store_measures(settings.database())
         traces.close()

@@ -183,10 +183,10 @@ def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
 
 def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     pull = event.pull_request
-    if event.action != "opened" or origin.actor.is_bot:
+    if event.action != "opened" or origin.actor.is_bot or not pull.body:
         return ()
     posted = PostedText(
-        text=pull.body or "",
+        text=pull.body,
         number=pull.number,
         comment_id=0,
         title=pull.title,

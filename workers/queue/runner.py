@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import sys
@@ -88,7 +89,12 @@ def _conversation(job: Job) -> str | None:
 
 def kind_of(job: Job) -> str:
     """The job's tag without its version, as logs and the database show it."""
-    return str(type(job).__struct_config__.tag).partition(".")[0]
+    return _kind(type(job))
+
+
+@functools.cache
+def _kind(of: type[Job]) -> str:
+    return str(of.__struct_config__.tag).partition(".")[0]
 
 
 def enqueue(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
