@@ -37,6 +37,9 @@ CONTESTED = 0.5
 LONGEST_CITED = 200_000
 """A file of more characters than this is not searched for cited code."""
 
+UNLIKE = 0.5
+"""The cosine up to which two failures have no more in common than any two: of unrelated ones it is 0.3 to 0.5."""
+
 ANY = Among()
 
 _PROVEN, _SAME_REPOSITORY, _SAME_ERROR, _SAME_FAMILY = 1.15, 1.1, 1.2, 1.05
@@ -91,6 +94,26 @@ class Experiences:
         found = self.search(f"{error_type} {signature}", _place(signature), among)
         ranked = self._ranked(found, error_type=error_type, family=family, repository=repository)
         return tuple(self._judged(each, repository, read) for each in ranked[:k])
+
+    def alike(self, *, signature: str, error_type: str) -> tuple[Neighbour, ...]:
+        """All that was tried for failures like this one, as evidence for the policy: what is nearer and newer says more.
+
+        Not by rank, which is no measure of evidence: a small memory has a first and a second too. At most DEPTH of each view.
+        """
+        found = self.search(f"{error_type} {signature}", _place(signature))
+        near = {hit.id: (hit.nearness - UNLIKE) / (1.0 - UNLIKE) for hit in found if hit.nearness > UNLIKE}
+        known = self._store.experiences.several(list(near))
+        newest = max((each.created_at for each in known.values()), default=None)
+        return tuple(
+            Neighbour(
+                strategy=each.strategy,
+                success=each.outcome is AttemptOutcome.PROVEN,
+                similarity=clipped(near[each.id] * _recency(newest - each.created_at)),
+                expected=each.usual,
+            )
+            for each in known.values()
+            if newest is not None
+        )
 
     def search(self, text: str, focus: str, among: Among = ANY) -> list[Hit]:
         """The nearest to a text by words and meaning, best first; `focus` is the part of it that says where."""
@@ -197,19 +220,6 @@ class Experiences:
         decisions = self._store.ledger.decisions_of_task(experience.task_id)
         about = [decision.id for decision in decisions if decision.chosen == experience.strategy]
         return sum(map(say, self._store.ledger.live_signals(about)))
-
-
-def neighbours(recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:
-    """Recollections as evidence for the policy."""
-    return tuple(
-        Neighbour(
-            strategy=found.experience.strategy,
-            success=found.experience.outcome is AttemptOutcome.PROVEN,
-            similarity=clipped(found.score),
-            expected=found.experience.usual,
-        )
-        for found in recollections
-    )
 
 
 def searchable(experience: Experience) -> str:

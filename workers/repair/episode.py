@@ -24,7 +24,7 @@ from memory.model import (
     Recollection,
     Task,
 )
-from memory.retrieval.experiences import neighbours
+from memory.policy.q_table import Neighbour
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
 from workers.repair.engines.search.engine import open_search
@@ -45,7 +45,7 @@ from workers.repair.time_allowance import TimedSandbox
 from workers.sandbox.report import TestOutcome
 from workers.sandbox.run_tests import Project
 
-NEIGHBOURS = 5
+RECALLED = 5
 
 REPRODUCTION_SHARE = 1 / 3
 """The share of the budget that finding what fails may take. At least half is left to the search, see judging.prove.reserved."""
@@ -125,13 +125,16 @@ def _case(
     arm = deps.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
     sources = sources_of(project)
     recalled: tuple[Recollection, ...] = ()
+    evidence: tuple[Neighbour, ...] = ()
     if remembers := deps.remember and arm is not Arm.CONTROL:
-        recalled = deps.experiences.at_hand().recall(
-            signature=signature(failure),
+        memories, like = deps.experiences.at_hand(), signature(failure)
+        evidence = memories.alike(signature=like, error_type=failure.error_type)
+        recalled = memories.recall(
+            signature=like,
             error_type=failure.error_type,
             family=failure.family,
             repository=task.repository,
-            k=NEIGHBOURS,
+            k=RECALLED,
             read=sources.get,
         )
     if recalled:
@@ -145,6 +148,7 @@ def _case(
         arm=arm,
         remembers=remembers,
         recalled=recalled,
+        evidence=evidence,
         started=started,
     )
 
@@ -201,7 +205,7 @@ class _Loop:
             (*options.priors, *([STOP] if tried else [])),
             arm=self._case.arm,
             prior=options.priors,
-            evidence=neighbours(self._case.recalled),
+            evidence=self._case.evidence,
             attempts=options.attempts,
             costs=options.costs,
         )

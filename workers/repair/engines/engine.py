@@ -26,6 +26,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.policy.learner import Learner
+from memory.policy.q_table import Neighbour
 from memory.preferences.model import PreferenceModel
 from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from memory.retrieval.experiences import Experiences
@@ -65,7 +66,8 @@ class RepairDeps:
 class Case:
     """A reproduced failure. `started` is of time.monotonic; `sources` are the Python files of the checkout by path.
 
-    `remembers` is false for the control arm and in an evaluation without memory; `recalled` is empty then.
+    `recalled` are the few most useful memories, `evidence` what was tried for all failures like this one. `remembers` is
+    false for the control arm and in an evaluation without memory; both are empty then.
     """
 
     task: Task
@@ -76,6 +78,7 @@ class Case:
     arm: Arm
     remembers: bool
     recalled: tuple[Recollection, ...]
+    evidence: tuple[Neighbour, ...] = ()
     started: float
 
     def state(self, tried: tuple[str, ...] = (), after: Aftermath | None = None) -> State:

@@ -26,11 +26,12 @@ from memory.model import (
 )
 from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
-from memory.retrieval.experiences import Experiences, neighbours
+from memory.retrieval.experiences import Experiences
 from memory.skills import fitting
 from memory.store import Store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+YEAR = timedelta(days=365)
 SHAPE = EditShape(template="guard", before="_.get(_)", after="_.get(_) or _")
 KEY = "'unit_price' missing in Basket.total test_total_of_basket"
 
@@ -184,8 +185,19 @@ def test_only_proven_edits_are_replayed(experiences: Experiences) -> None:
     shapes = replayed_of(found)
     assert set(shapes) == {SHAPE}
     assert 0.0 < shapes[SHAPE] <= 1.0
-    assert {n.success for n in neighbours(found)} == {True, False}
-    assert {n.strategy for n in neighbours(found)} == {"guard"}
+
+
+def test_all_that_is_alike_is_evidence(experiences: Experiences) -> None:
+    """However many there are, failed attempts too, the newer the more; what has another story is none."""
+    for number in range(9):
+        outcome = AttemptOutcome.PROVEN if number % 3 else AttemptOutcome.UNPROVEN
+        past = experience(f"e{number}", outcome=outcome, strategy=f"guard {number}")
+        experiences.remember(replace(past, created_at=NOW - number * YEAR))
+    experiences.remember(experience("other", signature="ZeroDivisionError\nfloat division by zero\nmean\ntest_mean"))
+    found = experiences.alike(signature=KEY, error_type="KeyError")
+    assert [each.success for each in found].count(False) == 3
+    assert len(found) == 9
+    assert 0.5 < min(each.similarity for each in found) < max(each.similarity for each in found) <= 1.0
 
 
 @pytest.mark.parametrize(
