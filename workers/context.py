@@ -210,8 +210,14 @@ class Context:
 
     def local_mirror(self, path: Path, name: str) -> Mirror:
         """The bare copy of a repository on this disk."""
-        remove_least_used(self.settings.home / "mirrors", seconds=self.settings.keep_files_days * 86_400.0)
-        return Mirror(self.settings.home / "mirrors" / f"{name}.git", str(path), fetching=FETCHING_MUCH)
+        return Mirror(self._place_of_mirror(name), str(path), fetching=FETCHING_MUCH)
+
+    def _place_of_mirror(self, name: str) -> Path:
+        """Its directory. Before a new one is made the least used ones go."""
+        place = self.settings.home / "mirrors" / f"{name}.git"
+        if not place.exists():
+            remove_least_used(place.parent, seconds=self.settings.keep_files_days * 86_400.0)
+        return place
 
 
 def open_context(
@@ -333,8 +339,7 @@ class JobContext(Context):
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""
-        remove_least_used(self.settings.home / "mirrors", seconds=self.settings.keep_files_days * 86_400.0)
-        return Mirror(self.settings.home / "mirrors" / f"{repository.id}.git", github.clone_url(), github.token())
+        return Mirror(self._place_of_mirror(str(repository.id)), github.clone_url(), github.token())
 
 
 def open_job_context(
