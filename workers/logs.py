@@ -66,7 +66,7 @@ class FrequentLog:
         self._lines: list[str] = []
 
     def info(self, event: str, **fields: str | float) -> None:
-        """Write a line with these fields, and those that are bound."""
+        """Write a line with these fields, and those that are bound. Texts among them hold no blanks."""
         if not self._lines:
             asyncio.get_running_loop().call_soon(self._write)
         named = _redacted(None, "info", {**structlog.contextvars.get_contextvars(), **fields})

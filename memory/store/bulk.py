@@ -39,7 +39,7 @@ class BulkInsert:
 
         SQLite's driver waits for other threads at each row that a statement returns: where all are new, their number tells.
         """
-        if connection.dialect.name == "sqlite" and self._inserted_all(connection, rows):
+        if connection.dialect.name == "sqlite" and len(rows) > 1 and self._inserted_all(connection, rows):
             return {str(row[0]) for row in rows}
         results = (self._execute(connection, batch, " RETURNING id") for batch in in_batches(rows, MOST_ROWS))
         return {row[0] for result in results for row in result}
