@@ -195,7 +195,9 @@ def test_all_that_is_alike_is_evidence(experiences: Experiences) -> None:
         experiences.remember(replace(past, created_at=NOW - number * YEAR))
     experiences.remember(experience("other", signature="ZeroDivisionError\nfloat division by zero\nmean\ntest_mean"))
     found = experiences.alike(signature=KEY, error_type="KeyError")
+    assert {each.success for each in found} == {True, False}
     assert [each.success for each in found].count(False) == 3
+    assert {each.strategy for each in found} == {f"guard {number}" for number in range(9)}
     assert len(found) == 9
     assert 0.5 < min(each.similarity for each in found) < max(each.similarity for each in found) <= 1.0
 
