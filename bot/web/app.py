@@ -6,7 +6,6 @@ It holds the webhook secret and no other secret.
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
 import shutil
 import socket
@@ -302,8 +301,6 @@ def serve(settings: WebSettings) -> None:
                 timeout_graceful_shutdown=10,
             )
         )
-        gc.collect()
-        gc.freeze()  # collections pass over what was there before the first request: it stays to the end
         server.run(sockets=sockets)
         store_measures(settings.database())
         traces.close()

@@ -35,24 +35,9 @@ class BulkInsert:
             self._execute(connection, batch, "")
 
     def insert_new(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> set[str]:
-        """Insert these, whose first value is their id; the ids of those that were not there.
-
-        SQLite's driver waits for other threads at each row that a statement returns: where all are new, their number tells.
-        """
-        if connection.dialect.name == "sqlite" and len(rows) > 1 and self._inserted_all(connection, rows):
-            return {str(row[0]) for row in rows}
+        """Insert these; the ids of those that were not there."""
         results = (self._execute(connection, batch, " RETURNING id") for batch in in_batches(rows, MOST_ROWS))
         return {row[0] for result in results for row in result}
-
-    def _inserted_all(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> bool:
-        """Insert all of these or none."""
-        attempt = connection.begin_nested()
-        count = sum(self._execute(connection, batch, "").rowcount for batch in in_batches(rows, MOST_ROWS))
-        if count < len(rows):
-            attempt.rollback()
-            return False
-        attempt.commit()
-        return True
 
     def _execute(self, connection: Connection, rows: Sequence[tuple[object, ...]], ending: str) -> CursorResult[Any]:
         given: list[object]
