@@ -30,7 +30,7 @@ from workers.errors import Unavailable
 from workers.jobs import Fix, Job, PollReactions, encode, job_id
 from workers.settings import Settings, WorkerSettings
 
-PATIENCE = 25.0
+PATIENCE = 120.0
 
 
 @dataclass(frozen=True)

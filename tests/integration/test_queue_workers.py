@@ -31,7 +31,7 @@ from workers.queue.sweeper import sweep
 from workers.settings import Settings
 
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
-PATIENCE = 90.0
+PATIENCE = 240.0
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
 MARA = Actor(id=501, login="mara")
 

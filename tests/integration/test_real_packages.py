@@ -94,7 +94,7 @@ def test_a_planted_bug_is_fixed_with_the_whole_suite_passing(bug: Bug, tmp_path:
     project = unpacked(bug.package, tmp_path)
     plant(bug, project)
     planted = digest(project)
-    ran = apprentice_process(tmp_path / "home", "fix", project, "--json", "--seed", "1", "--budget", "150")
+    ran = apprentice_process(tmp_path / "home", "fix", project, "--json", "--seed", "1", "--budget", "600")
     assert ran.code == 0, ran.err
     assert digest(project) == planted
     document = ran.document()

@@ -216,7 +216,7 @@ def test_a_test_that_never_ends_is_a_failure(tmp_path: Path) -> None:
     """The suite is cut at its limit, and the test that was running has failed by time-out."""
     loop = "def test_a(): pass\ndef test_loop():\n    while True: pass\n"
     project = project_of(tmp_path, {"tests/test_a.py": loop, "pyproject.toml": GARDEN["pyproject.toml"]})
-    seen = reproduce(Bubblewrap(), project, limits=Limits(wall_seconds=4))
+    seen = reproduce(Bubblewrap(), project, limits=Limits(wall_seconds=8))
     failure = failure_of(seen.failing_report)
     assert failure is not None
     assert (failure.error_type, failure.failing_tests) == ("Timeout", ("tests/test_a.py::test_loop",))

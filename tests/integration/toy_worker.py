@@ -102,7 +102,7 @@ def main(home: Path, broker_url: str, job_seconds: float) -> int:
     short = {"budget_seconds": 0.1, "sandbox_wall_seconds": 0.1, "model_seconds": 0.1, "lease_seconds": 1.5}
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=3, job_seconds=job_seconds, **short)
     flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note, ReportFailure: tell}
-    times = IdleTimes(look=0.5, watch=8.0, grace=1.0, frozen=5.0)
+    times = IdleTimes(look=3.0, watch=8.0, grace=1.0, frozen=5.0)
     return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)
 
 
