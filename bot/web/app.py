@@ -11,7 +11,7 @@ import shutil
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from starlette.types import Send as SendTo
 
 from bot.web.bodies import RETRY_SECONDS, BodyReader, Headers, RequestRejected, header_of, signature_of
-from bot.web.delivery_writer import DeliveryWriter
+from bot.web.delivery_writer import BatchStore, DeliveryWriter, InThread
 from bot.web.event_jobs import jobs_for
 from bot.web.events import MAY_REPEAT, Ignored, parse
 from bot.web.metrics import Metrics, StoredFigures
@@ -40,6 +40,7 @@ from workers.queue.runner import Send, enqueue, rows
 from workers.settings import WebSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
+    from bot.web.storing_process import StoringProcess
     from memory.store import Store
 
 LEAST_FREE_MB = 256
@@ -68,6 +69,7 @@ class WebEndpoints:
         send: Send,
         clock: Callable[[], datetime],
         waiting: Callable[[], int],
+        stores: Sequence[BatchStore],
     ) -> None:
         self._settings = settings
         self._waiting = waiting
@@ -79,8 +81,7 @@ class WebEndpoints:
         self._log = logs.FrequentLog(settings)
         self.rejected = self._metrics.rejected
         self.relay = Relay(lambda ids: enqueue(store, send, ids, clock()), waiting, self._metrics.unsent)
-        commits = store.database.commits_at_once
-        self.deliveries = DeliveryWriter(store.inbox.record_deliveries, self._send_jobs, commits)
+        self.deliveries = DeliveryWriter(stores, self._send_jobs)
 
     async def deliver(self, scope: Scope, receive: Receive, send: SendTo) -> None:
         """Answer a delivery."""
@@ -229,19 +230,23 @@ def create_app(
     send: Send,
     clock: Callable[[], datetime],
     waiting: Callable[[], int] = lambda: 0,
+    processes: Sequence[StoringProcess] = (),
 ) -> FastAPI:
     """The web application. `send` sends job ids to the queue, `waiting` counts the messages in it; both raise Retryable where
-    they cannot.
+    they cannot. Deliveries are stored by `processes`, or else in a thread of this one.
 
     Raises BadInput when there is no webhook secret.
     """
-    web = WebEndpoints(settings, store, send, clock, waiting)
+    web = WebEndpoints(settings, store, send, clock, waiting, processes or [InThread(store.inbox.record_deliveries)])
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, object]]:
-        yield {"rejected": web.rejected}
-        await web.deliveries.end()
-        await web.relay.end()
+        async with AsyncExitStack() as held:
+            for process in processes:
+                await held.enter_async_context(process)
+            yield {"rejected": web.rejected}
+            await web.deliveries.end()
+            await web.relay.end()
 
     app = WebApplication(title="Apprentice", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.deliver = web.deliver
@@ -277,6 +282,7 @@ def serve(settings: WebSettings) -> None:
     import uvicorn  # this, SQLAlchemy and Celery are slow to import
 
     from bot.web.connections import BACKLOG, LimitedConnection
+    from bot.web.storing_process import StoringProcess
     from memory.store import await_store
     from workers.queue.celery_app import depth, make_celery, send
 
@@ -287,7 +293,12 @@ def serve(settings: WebSettings) -> None:
         store.clock.refresh()  # so that no request waits for it
         keep_beating(settings.database(), ProcessKind.WEB)
         app = create_app(
-            settings, store, functools.partial(send, celery), store.clock, functools.partial(depth, celery)
+            settings,
+            store,
+            functools.partial(send, celery),
+            store.clock,
+            functools.partial(depth, celery),
+            [StoringProcess(settings) for _ in range(store.database.commits_at_once)],
         )
         server = uvicorn.Server(
             uvicorn.Config(

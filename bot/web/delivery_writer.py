@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
@@ -28,6 +27,24 @@ MOST_BYTES = 64 * 1024 * 1024
 """Of jobs that wait to be stored."""
 
 
+class BatchStore(Protocol):
+    """Stores one batch at a time."""
+
+    async def store(self, batch: Sequence[Delivery]) -> list[bool]:
+        """Store deliveries; of each, whether it is new. Raises StoreError."""
+
+
+@dataclass(frozen=True, slots=True)
+class InThread:
+    """Stores in a thread of this process."""
+
+    record: Callable[[Sequence[Delivery]], list[bool]]
+
+    async def store(self, batch: Sequence[Delivery]) -> list[bool]:
+        """Store deliveries; of each, whether it is new. Raises StoreError."""
+        return await asyncio.to_thread(self.record, batch)
+
+
 @dataclass(slots=True, eq=False)
 class _Unsaved:
     delivery: Delivery
@@ -39,24 +56,16 @@ class _Unsaved:
 class DeliveryWriter:
     """Stores deliveries. Belongs to one event loop.
 
-    `store` stores a batch and says of each whether it is new; `on_stored` gets those that are. So many `commits` are under
-    way at once.
+    Each of `stores` has one commit under way at a time; `on_stored` gets the deliveries that are new.
     """
 
-    def __init__(
-        self,
-        store: Callable[[Sequence[Delivery]], list[bool]],
-        on_stored: Callable[[Sequence[Delivery]], None],
-        commits: int = 1,
-    ) -> None:
-        self._store = store
+    def __init__(self, stores: Sequence[BatchStore], on_stored: Callable[[Sequence[Delivery]], None]) -> None:
+        self._free = list(stores)
         self._on_stored = on_stored
-        self._commits = commits
         self._unsaved: dict[_Unsaved, None] = {}  # the oldest first
         self._waiting: deque[_Unsaved] = deque()
         self._bytes = 0
         self._storing: set[asyncio.Task[Any] | None] = set()
-        self._threads = ThreadPoolExecutor(commits, "deliveries")
 
     @property
     def is_full(self) -> bool:
@@ -74,25 +83,27 @@ class DeliveryWriter:
         self._unsaved[unsaved] = None
         self._waiting.append(unsaved)
         self._bytes += size
-        if len(self._storing) < self._commits:
-            self._storing.add(asyncio.create_task(self._store_waiting()))
+        if self._free:
+            self._storing.add(asyncio.create_task(self._store_waiting(self._free.pop())))
         return await unsaved.stored
 
     async def end(self) -> None:
         """Wait until all deliveries are stored."""
         await asyncio.gather(*(task for task in self._storing if task))
 
-    async def _store_waiting(self) -> None:
+    async def _store_waiting(self, store: BatchStore) -> None:
         try:
             while self._waiting:
-                await self._commit([self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))])
+                together = range(min(MOST_TOGETHER, len(self._waiting)))
+                await self._commit(store, [self._waiting.popleft() for _ in together])
         finally:  # at once, so that no delivery relies on a task that has ended
+            self._free.append(store)
             self._storing.discard(asyncio.current_task())
 
-    async def _commit(self, batch: Sequence[_Unsaved]) -> None:
+    async def _commit(self, store: BatchStore, batch: Sequence[_Unsaved]) -> None:
         deliveries = [each.delivery for each in batch]
         try:
-            news = await asyncio.get_running_loop().run_in_executor(self._threads, self._store, deliveries)
+            news = await store.store(deliveries)
             for each, new in zip(batch, news, strict=True):
                 if not each.stored.done():
                     each.stored.set_result(new)

@@ -1,0 +1,117 @@
+"""Stores deliveries in a process of its own: in a thread, the database's driver would stop the event loop again and again.
+
+Batches and answers are lines of JSON over pipes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
+
+import msgspec
+import structlog
+
+from memory.errors import StoreError, StoreUnavailable
+from memory.model.jobs import Delivery
+from memory.store import Store, open_store
+from workers import logs
+from workers.queue.heartbeats import BEAT_SECONDS
+from workers.settings import Settings, environment_with, load
+
+LONGEST_ANSWER = 1 << 20
+_log = structlog.get_logger()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """Of each delivery whether it is new, or why none was stored."""
+
+    new: list[bool]
+    error: str = ""
+
+
+class StoringProcess:
+    """Stores one batch at a time. Belongs to one event loop. A process that ended is replaced for the next batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._environment = environment_with(
+            home=settings.home, database_url=settings.database_url, log_format=settings.log_format
+        )
+        self._process: Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """None before it started, and after it ended."""
+        return self._process.pid if self._process else None
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Let the process end, and wait for it."""
+        if self._process and self._process.stdin:
+            self._process.stdin.close()
+            await self._process.wait()
+
+    async def _start(self) -> None:
+        """In a session of its own: it has to outlive the signals that end the web process."""
+        command = (sys.executable, "-m", "bot.web.storing_process")
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, env=self._environment, limit=LONGEST_ANSWER, start_new_session=True
+        )
+
+    async def store(self, batch: Sequence[Delivery]) -> list[bool]:
+        """Store deliveries; of each, whether it is new. Raises StoreError."""
+        if self._process is None:
+            await self._start()
+        assert self._process and self._process.stdin and self._process.stdout
+        self._process.stdin.write(msgspec.json.encode(batch) + b"\n")
+        line = await self._process.stdout.readline()
+        if not line.endswith(b"\n"):
+            self._process = None
+            raise StoreUnavailable("the process that stores deliveries ended; another one is started")
+        answer = msgspec.json.decode(line, type=_Answer)
+        if answer.error:
+            raise StoreError(answer.error)
+        return answer.new
+
+
+def main() -> None:
+    """Store each batch of the standard input, until its end."""
+    for ignored in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ignored, signal.SIG_IGN)
+    settings = load(Settings)
+    logs.configure(settings)
+    with open_store(settings.database()) as store:
+        for answer in _answers(store, sys.stdin.buffer):
+            sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def _answers(store: Store, batches: Iterable[bytes]) -> Iterator[_Answer]:
+    measured = time.monotonic()
+    for batch in batches:
+        try:
+            yield _Answer(store.inbox.record_deliveries(msgspec.json.decode(batch, type=list[Delivery])))
+        except StoreError as error:
+            yield _Answer([], str(error))
+        if time.monotonic() - measured >= BEAT_SECONDS:
+            measured = time.monotonic()
+            _store_measures(store)
+    _store_measures(store)
+
+
+def _store_measures(store: Store) -> None:
+    try:
+        store.measured.store(store.clock())
+    except StoreError as error:
+        _log.warning("measures not stored", error=str(error))
+
+
+if __name__ == "__main__":
+    main()
