@@ -24,6 +24,7 @@ ATTACKS = {
     "child": "a worker's child in its job",
     "worker": "a worker",
     "serve": "a web process",
+    "store": "its process that stores deliveries",
     "sweep": "the sweeper",
     "mint": "the minting process",
     "redis": "Redis, away for 1 to 8 s",

@@ -34,7 +34,7 @@ BUSY_SECONDS = 60.0
 PERIODIC = ("poll", "reconcile", "judge")
 LATER = (*PERIODIC, "duplicate")
 """Jobs whose time has not come."""
-OF_THE_APP = (*["child"] * 7, *["serve"] * 5, *["worker"] * 5, *["sweep"] * 3, "mint")
+OF_THE_APP = (*["child"] * 7, *["serve"] * 3, *["store"] * 2, *["worker"] * 5, *["sweep"] * 3, "mint")
 OF_SERVERS = (*["redis"] * 6, *["postgresql"] * 2, *["backend"] * 2)
 KILLS_A_WIPE = 8
 
@@ -178,6 +178,7 @@ class Killer:
             "postgresql": self._kill_postgres,
             "backend": self._kill_backend,
             "child": self._kill_child,
+            "store": self._kill_storing,
             "wipe": self._wipe,
         }
         while kind := self._orders.get():
@@ -221,6 +222,11 @@ class Killer:
             return False
         pid = self.rng.choice(busy or pids)
         return self._shoot("child", pid, [pid])
+
+    def _kill_storing(self) -> bool:
+        """A process that stores deliveries, of a web process that goes on."""
+        pids = [pid for web in self.fleet.of("serve") for pid in children(web.pid)]
+        return bool(pids) and self._shoot("store", self.rng.choice(pids), [])
 
     def _await_busy(self) -> bool:
         deadline = time.monotonic() + BUSY_SECONDS
