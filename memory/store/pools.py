@@ -10,9 +10,9 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, false, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, false, or_, select
 
 from memory.model import PERIOD, Cell, Factor, Level
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
@@ -269,11 +269,6 @@ def _of(key: Key) -> ColumnElement[bool]:
     return and_(*here, *(() if key[4] == EVERYBODY else (cells.c.repository == key[4],)))
 
 
-def at_levels(table: Table, levels: Sequence[Level], *also: ColumnElement[bool]) -> ColumnElement[bool]:
-    """The rows of a table at these levels. Alternatives, as SQLite searches no index for a row value in a list."""
-    return or_(false(), *(and_(table.c.scope == scope, table.c.key == key, *also) for scope, key in levels))
-
-
 def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
     """These rows, by cell."""
     sums: Sums = {}
@@ -303,18 +298,50 @@ def _stored(connection: Connection, which: ColumnElement[bool], *, hold: bool = 
 
 Found = dict[tuple[Level, str, Factor], Cell]
 
+_FACTORS = {factor.value: factor for factor in Factor}
+
+
+@cache
+def _of_levels(levels: int) -> Select[Any]:
+    """What is stored at so many levels, of a repository and of all: made once, as making it takes as long as running it.
+
+    The levels are alternatives, as SQLite searches no index for a row value in a list.
+    """
+    whose = pools.c.repository.in_((bindparam("repository"), EVERYBODY))
+    places = (
+        and_(*(pools.c[part] == bindparam(f"{part}{number}") for part in Level._fields), whose)
+        for number in range(levels)
+    )
+    stored = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields))
+    return stored.where(or_(false(), *places))
+
+
+def _stored_at(
+    connection: Connection, levels: Sequence[Level], repository: str
+) -> tuple[dict[Spot, tuple[int, Pool]], dict[Spot, tuple[int, Pool]]]:
+    """By cell, the pools of a repository, and those of all, with their periods."""
+    given = {f"{part}{n}": value for n, level in enumerate(levels) for part, value in level._asdict().items()}
+    own: dict[Spot, tuple[int, Pool]] = {}
+    everybody: dict[Spot, tuple[int, Pool]] = {}
+    rows = connection.execute(_of_levels(len(levels)), {**given, "repository": repository}).all()
+    for scope, key, strategy, factor, whose, period, weight, value, repositories, people in rows:
+        found = everybody if whose == EVERYBODY else own
+        found[scope, key, strategy, factor] = period, Pool(weight, value, repositories, people)
+    return own, everybody
+
 
 def read(
     connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int
 ) -> tuple[Found, set[Key]]:
     """The cells at these levels that hold evidence for a repository, as it counts in a period; and the pools that are of an
     earlier one."""
-    stored = _stored(connection, at_levels(pools, levels, pools.c.repository.in_((repository, EVERYBODY))))
+    of_own, of_all = _stored_at(connection, levels, repository)
+    nothing = period, Pool()
     parts: dict[Spot, tuple[Pool, Pool]] = {}
     unsure: list[Key] = []
-    for spot in {key[:4] for key in stored}:
-        then, mine = stored.get((*spot, repository), (period, Pool()))
-        of, whole = stored.get((*spot, EVERYBODY), (period, Pool()))
+    for spot in of_own.keys() | of_all.keys():
+        then, mine = of_own.get(spot, nothing)
+        of, whole = of_all.get(spot, nothing)
         others = _without(whole, mine, quorum) if of == then == period else None
         if others is None:
             unsure.append((*spot, EVERYBODY))
@@ -324,10 +351,12 @@ def read(
         rows = rows_where(connection, or_(*map(_of, batch)))
         parts |= {spot: _parts(faded(each, period), repository) for spot, each in rows.items()}
     found = {}
-    for (scope, at, strategy, factor), (own, others) in parts.items():
-        if cell := _reached(own, others, Factor(factor), quorum):
-            found[Level(scope, at), strategy, Factor(factor)] = cell
-    return found, {key for key, (of, _) in stored.items() if of < period}
+    for (scope, at, strategy, name), (own, others) in parts.items():
+        factor = _FACTORS[name]
+        if cell := _reached(own, others, factor, quorum):
+            found[Level(scope, at), strategy, factor] = cell
+    stored = ((of_own, repository), (of_all, EVERYBODY))
+    return found, {(*spot, whose) for each, whose in stored for spot, (of, _) in each.items() if of < period}
 
 
 def _without(whole: Pool, own: Pool, quorum: int) -> Pool | None:

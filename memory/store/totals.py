@@ -8,7 +8,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, Integer, case, cast, delete, func, select, text, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    and_,
+    case,
+    cast,
+    delete,
+    false,
+    func,
+    or_,
+    select,
+    text,
+    true,
+)
 
 from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store import pools
@@ -80,7 +94,8 @@ def _at(
     connection: Connection, levels: Sequence[Level]
 ) -> Iterator[tuple[tuple[Level, str, Factor], dict[Entry, Sum]]]:
     """Every cell at these levels with its rows."""
-    for (scope, key, strategy, factor), rows in pools.rows_where(connection, pools.at_levels(cells, levels)).items():
+    which = or_(false(), *(and_(cells.c.scope == scope, cells.c.key == key) for scope, key in levels))
+    for (scope, key, strategy, factor), rows in pools.rows_where(connection, which).items():
         yield (Level(scope, key), strategy, Factor(factor)), rows
 
 
