@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from typing import Protocol, cast
@@ -33,7 +34,7 @@ from memory.model import (
 from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Neighbour
 from memory.rewards import repair_components
-from memory.store import Store, pools, totals
+from memory.store import Store, pools
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -187,11 +188,36 @@ def maintainer_of(repository: str) -> Actor:
     return Actor(id=int(repository.removeprefix("r")) + 1, login=f"maintainer-of-{repository}")
 
 
+@dataclass(slots=True)
+class Spot:
+    """One cell of the table: its rows, and what they make in a period, until a row is added."""
+
+    rows: dict[pools.Entry, pools.Sum] = field(default_factory=dict)
+    period: int = pools.NEVER
+    sums: dict[pools.Witness, pools.Sum] = field(default_factory=dict)
+    whole: pools.Pool = field(default_factory=pools.Pool)
+    own: dict[str, pools.Pool] = field(default_factory=dict)
+
+    def reaching(self, repository: str, factor: Factor, period: int) -> Cell | None:
+        """See `pools.read`."""
+        if self.period != period:
+            self.period, self.sums, self.own = period, pools.faded(self.rows, period), {}
+            self.whole = pools.pool(self.sums)
+        own = self.own.get(repository)
+        if own is None:
+            own = pools.in_full({witness: each for witness, each in self.sums.items() if witness[0] == repository})
+            self.own[repository] = own
+        others = pools.without(self.whole, own, pools.QUORUM)
+        if others is None:
+            return pools.reaching(self.sums, repository, factor, pools.QUORUM)
+        return pools.reached(own, others, factor, pools.QUORUM)
+
+
 class Table:
     """The part of the ledger that a learner uses, in memory: a life has some ten thousand decisions."""
 
     def __init__(self) -> None:
-        self.sums: defaultdict[Level, pools.Sums] = defaultdict(dict)
+        self.spots: defaultdict[Level, dict[tuple[str, Factor], Spot]] = defaultdict(dict)
         self.decisions: dict[str, Decision] = {}
         self.ledger = self
 
@@ -217,7 +243,10 @@ class Table:
 
     def _add(self, contributions: Iterable[Contribution]) -> bool:
         for part in contributions:
-            totals.fold(self.sums[part.level], [part])
+            spot = self.spots[part.level].setdefault((part.strategy, part.factor), Spot())
+            entry = (part.repository, part.teacher, part.period)
+            weight, value = spot.rows.get(entry, (0, 0))
+            spot.rows[entry], spot.period = (weight + part.weight, value + part.value), pools.NEVER
         return True
 
     def cells(
@@ -229,12 +258,11 @@ class Table:
         at: datetime,
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
         """See `Ledger`."""
+        period = period_of(at)
         found = {
-            (level, strategy, Factor(factor)): pools.reaching(
-                pools.faded(rows, period_of(at)), repository, Factor(factor), pools.QUORUM
-            )
+            (level, strategy, factor): spot.reaching(repository, factor, period)
             for level in levels
-            for (_, _, strategy, factor), rows in self.sums[level].items()
+            for (strategy, factor), spot in self.spots[level].items()
         }
         return {key: cell for key, cell in found.items() if cell is not None}
 

@@ -187,6 +187,9 @@ def values(
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
     found, levels, pulls = {}, state.levels(), parameters.pulls
+    remembered: dict[str, list[Neighbour]] = {}
+    for near in evidence:
+        remembered.setdefault(near.strategy, []).append(near)
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED
@@ -197,7 +200,7 @@ def values(
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
         everywhere = cells.get((state.everywhere, name, Factor.PROOF))
         found[name] = Estimate(
-            proof=recalled(proof, [near for near in evidence if near.strategy == name], parameters.caution),
+            proof=recalled(proof, remembered.get(name, ()), parameters.caution),
             acceptance=liked,
             usual=proof.mean,
             n=everywhere.weight if everywhere else 0.0,

@@ -125,7 +125,7 @@ def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quoru
 
     Repositories count as well as people, because the owner of a repository can add any number of accounts to teach there.
     """
-    return _reached(*_parts(rows, repository), factor, quorum)
+    return reached(*_parts(rows, repository), factor, quorum)
 
 
 def _parts(rows: Mapping[Witness, Sum], repository: str) -> tuple[Pool, Pool]:
@@ -134,7 +134,8 @@ def _parts(rows: Mapping[Witness, Sum], repository: str) -> tuple[Pool, Pool]:
     return in_full(own), pool({witness: each for witness, each in rows.items() if witness not in own})
 
 
-def _reached(own: Pool, others: Pool, factor: Factor, quorum: int) -> Cell | None:
+def reached(own: Pool, others: Pool, factor: Factor, quorum: int) -> Cell | None:
+    """The evidence of one cell for a repository: its own, and that of all others where they are a quorum."""
     if others.repositories < quorum or (factor is Factor.ACCEPTANCE and others.people < quorum):
         others = Pool()
     return cell_of(own.weight + others.weight, own.value + others.value, own.repositories + others.repositories)
@@ -342,7 +343,7 @@ def read(
     for spot in of_own.keys() | of_all.keys():
         then, mine = of_own.get(spot, nothing)
         of, whole = of_all.get(spot, nothing)
-        others = _without(whole, mine, quorum) if of == then == period else None
+        others = without(whole, mine, quorum) if of == then == period else None
         if others is None:
             unsure.append((*spot, EVERYBODY))
         else:
@@ -353,13 +354,13 @@ def read(
     found = {}
     for (scope, at, strategy, name), (own, others) in parts.items():
         factor = _FACTORS[name]
-        if cell := _reached(own, others, factor, quorum):
+        if cell := reached(own, others, factor, quorum):
             found[Level(scope, at), strategy, factor] = cell
     stored = ((of_own, repository), (of_all, EVERYBODY))
     return found, {(*spot, whose) for each, whose in stored for spot, (of, _) in each.items() if of < period}
 
 
-def _without(whole: Pool, own: Pool, quorum: int) -> Pool | None:
+def without(whole: Pool, own: Pool, quorum: int) -> Pool | None:
     """A pool of all without what is in it of one repository; None where the rows must tell whether others are a quorum of
     people, as some of this repository's may have taught elsewhere too."""
     if whole == Pool():
