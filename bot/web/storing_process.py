@@ -11,6 +11,7 @@ import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Self
 
 import msgspec
@@ -45,8 +46,9 @@ class StoringProcess:
 
     @property
     def pid(self) -> int | None:
-        """None before it started, and after it ended."""
-        return self._process.pid if self._process else None
+        """None while it does not run, as far as is known. To write to the pipe of one that ended is an error of uvloop's."""
+        at = self._process
+        return at.pid if at and at.returncode is None and at.stdin and not at.stdin.is_closing() else None
 
     async def __aenter__(self) -> Self:
         await self._start()
@@ -67,9 +69,9 @@ class StoringProcess:
 
     async def store(self, batch: Sequence[Delivery]) -> list[bool]:
         """Store deliveries; of each, whether it is new. Raises StoreError."""
-        if self._process is None:
+        if self.pid is None:
             await self._start()
-        assert self._process and self._process.stdin and self._process.stdout
+        assert self._process and self._process.stdin and self._process.stdout, "it was started with pipes"
         self._process.stdin.write(msgspec.json.encode(batch) + b"\n")
         line = await self._process.stdout.readline()
         if not line.endswith(b"\n"):
@@ -87,23 +89,33 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     settings = load(Settings)
     logs.configure(settings)
-    with open_store(settings.database()) as store:
-        for answer in _answers(store, sys.stdin.buffer):
-            sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-            sys.stdout.buffer.flush()
+    for answer in _answers(settings.database(), sys.stdin.buffer):
+        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+        sys.stdout.buffer.flush()
 
 
-def _answers(store: Store, batches: Iterable[bytes]) -> Iterator[_Answer]:
-    measured = time.monotonic()
+def _answers(url: str, batches: Iterable[bytes]) -> Iterator[_Answer]:
+    """One for each batch. A database that does not answer is asked again for the next one."""
+    store, measured = _opened(url), time.monotonic()
     for batch in batches:
         try:
+            store = store or open_store(url)
             yield _Answer(store.inbox.record_deliveries(msgspec.json.decode(batch, type=list[Delivery])))
         except StoreError as error:
             yield _Answer([], str(error))
-        if time.monotonic() - measured >= BEAT_SECONDS:
+        if store and time.monotonic() - measured >= BEAT_SECONDS:
             measured = time.monotonic()
             _store_measures(store)
-    _store_measures(store)
+    if store:
+        _store_measures(store)
+        store.close()
+
+
+def _opened(url: str) -> Store | None:
+    """None where the database does not answer: the first sender hears of it."""
+    with suppress(StoreError):
+        return open_store(url)
+    return None
 
 
 def _store_measures(store: Store) -> None:

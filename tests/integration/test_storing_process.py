@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
+import uvloop
 
 from bot.web.storing_process import StoringProcess
 from memory.errors import StoreError, StoreUnavailable
@@ -47,14 +48,14 @@ def deliveries(*names: str) -> list[Delivery]:
     ]
 
 
-def with_process(home: Path, session: Callable[[StoringProcess], object]) -> None:
-    """Run a session with a process, which has ended when this returns."""
+def with_process(home: Path, session: Callable[[StoringProcess], Coroutine[None, None, None]]) -> None:
+    """Run a session with a process, which has ended when this returns; in the event loop of the web process."""
 
     async def run() -> None:
         async with StoringProcess(Settings(home=home)) as process:
-            await session(process)  # type: ignore[misc]  # a coroutine
+            await session(process)
 
-    asyncio.run(run())
+    uvloop.run(run())
 
 
 def killed(process: StoringProcess) -> None:
@@ -86,6 +87,20 @@ def test_a_process_that_is_killed(tmp_path: Path, store: Store) -> None:
         with pytest.raises(StoreUnavailable, match="another one is started"):
             await process.store(deliveries("b"))
         assert await process.store(deliveries("a", "b")) == [False, True]
+
+    with_process(tmp_path, session)
+    assert store.inbox.counts()[JobState.READY] == 2
+
+
+def test_a_process_that_was_killed_while_it_waited(tmp_path: Path, store: Store) -> None:
+    """What comes after its death was noticed is stored by another process, without an error."""
+
+    async def session(process: StoringProcess) -> None:
+        assert await process.store(deliveries("a")) == [True]
+        killed(process)
+        while process.pid:  # noqa: ASYNC110  it has no event to wait for
+            await asyncio.sleep(0.01)
+        assert await process.store(deliveries("b")) == [True]
 
     with_process(tmp_path, session)
     assert store.inbox.counts()[JobState.READY] == 2

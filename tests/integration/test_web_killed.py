@@ -163,6 +163,27 @@ def finish(store: Store, settings: Settings) -> None:
     wait_for(ended)
 
 
+@pytest.mark.parametrize("program", ["SERVE", "WITHOUT_PARSER"])
+def test_the_process_that_stores_is_killed(tmp_path: Path, program: str) -> None:
+    """In either event loop another one takes its place; a delivery is refused at most while nobody knows of its death."""
+    web = Web(tmp_path)
+    with web.life(globals()[program]) as process, httpx.Client(base_url=web.url, timeout=60) as client:
+        assert post(client, 1)
+        for number in range(2, 7):
+            (storing,) = children(process.pid)
+            os.kill(storing, signal.SIGKILL)
+            wait_for(partial(post, client, number))
+            assert children(process.pid) != [storing]
+    with migrated_store(tmp_path / "apprentice.db") as store:
+        assert store.inbox.delivery_count() == 6
+
+
+def children(pid: int) -> list[int]:
+    """Those that run."""
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [child for child in found if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z"]
+
+
 def test_killed_between_commit_and_send(tmp_path: Path) -> None:
     """A job whose message was never sent is run by a worker that looks into the database itself."""
     with migrated_store(tmp_path / "apprentice.db") as store, started(str(TOY_WORKER), str(tmp_path)):
