@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from benchmarks.chaos.github import ChaoticGitHub
 from benchmarks.chaos.oracle import ONCE, JobEnd
@@ -55,6 +55,17 @@ def _conversation(issue: HostedIssue, bot: str) -> Iterator[str]:
         if each.author.login == bot:
             yield f"answer {about}"
             yield f"{ONCE}post {marked(each.body)}"
+
+
+def comments(github: ChaoticGitHub, wrong: Sequence[str]) -> str:
+    """What is said where one of these lines says that something is wrong."""
+    lines = []
+    with github.world.lock:
+        for issue in (each for one in github.world.repositories.values() for each in one.issues.values()):
+            about = Conversation(issue.repository.full_name, issue.number)
+            if any(f" {about}:" in line for line in wrong):
+                lines += [f"{about} {each.author.login}: {each.body!r}\n" for each in issue.comments]
+    return "".join(lines)
 
 
 def _reviews(pull: HostedPull, bot: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from math import inf
 from pathlib import Path
 
 from benchmarks.chaos.attacks import KILLS_A_WIPE, LATER, Killer, Watch, move_clock, planned, unfinished
-from benchmarks.chaos.found import effects, ends, wanted_deliveries
+from benchmarks.chaos.found import comments, effects, ends, wanted_deliveries
 from benchmarks.chaos.github import ChaoticGitHub, FaultShares
 from benchmarks.chaos.oracle import Bounds, ChaosVerdict, judge
 from benchmarks.chaos.servers import AppProcess, Fleet, KillablePostgres, free_port
@@ -184,8 +184,9 @@ def _judged(this: ChaosRun, seconds: float) -> ChaosResult:
     found = effects(this.github, this.store, this.traffic.bot)
     known = Counter({name: count for name, count in found.items() if name in expected or not _is_own(name)})
     jobs = ends(this.store, log)
+    verdict = judge(expected, known, jobs)
     return ChaosResult(
-        verdict=judge(expected, known, jobs),
+        verdict=verdict,
         seconds=seconds,
         jobs=len(jobs),
         effects=len(expected),
@@ -195,7 +196,7 @@ def _judged(this: ChaosRun, seconds: float) -> ChaosResult:
         to_next=dict(this.watch.to_next),
         to_own=dict(this.watch.to_own),
         outages=this.outages,
-        log=log,
+        log=log + comments(this.github, [*verdict.lost, *verdict.doubled]),
     )
 
 

@@ -124,6 +124,7 @@ class Traffic:
         commanded = number % 10 == 3
         if commanded:
             self._say(pull, "@apprentice review")
+            self._expect(f"answer {pull}", 0, 1)  # that it is closed, where the command comes to its turn later
         if number % 10 == 7:
             self._again.append((pull, branch))
         self._expect(f"summary {pull}", 1, 2 if commanded else 1)

@@ -281,7 +281,7 @@ def serve(settings: WebSettings) -> None:
     StoreUnavailable where the database does not answer for `start_seconds`."""
     import uvicorn  # this, SQLAlchemy and Celery are slow to import
 
-    from bot.web.connections import BACKLOG, LimitedConnection
+    from bot.web.connections import ACCEPTED_AT_ONCE, BACKLOG, LimitedConnection
     from bot.web.storing_process import StoringProcess
     from memory.store import await_store
     from workers.queue.celery_app import depth, make_celery, send
@@ -312,7 +312,7 @@ def serve(settings: WebSettings) -> None:
                 timeout_graceful_shutdown=10,
             )
         )
-        server.run(sockets=sockets)
+        server.run(sockets=[*sockets, *(each.dup() for each in sockets for _ in range(ACCEPTED_AT_ONCE - 1))])
         store_measures(settings.database())
         traces.close()
 

@@ -22,8 +22,14 @@ MOST_CONNECTIONS = 768
 
 READ_BYTES = 65_536
 
-BACKLOG = 1024 if find_spec("uvloop") else 128
+_UVLOOP = find_spec("uvloop") is not None
+
+BACKLOG = 1024 if _UVLOOP else 128
 """How many connections may wait to be accepted. Without uvloop so many are accepted at once, before the first of them counts."""
+
+ACCEPTED_AT_ONCE = 16 if _UVLOOP else 1
+"""libuv accepts one connection of a listening socket in a turn of the event loop, so that under load the others wait for a
+second and more. It is given the socket so many times."""
 
 
 class LimitedConnection(_Protocol):
