@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.model import EditShape, Failure, Family
+from workers.repair.engines.search import source_slice
 from workers.repair.engines.search.candidates import Candidate, Suspect
 from workers.repair.engines.search.evidence import Evidence
 from workers.repair.engines.search.search import propose
@@ -301,6 +303,23 @@ def test_regions_cover_what_can_be_suspected() -> None:
     module = SourceModule("stock.py", STOCK)
     spans = [(e.first_line, e.last_line) for e in module.extents]
     assert spans == [(1, 1), (4, 4), (6, 8), (10, 17), (20, 25)]
+
+
+def test_a_warning_of_another_thread_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the compiler warns of is an error here, and what a library warns of meanwhile stays a warning."""
+    module = SourceModule("stock.py", "def a():\n    return 1\n")
+    region = module.region(module.extents[0])
+    assert region is not None
+
+    def compiled(data: bytes, file: str, mode: str, **_flags: object) -> object:
+        warnings.warn("something is loaded", UserWarning, stacklevel=1)
+        return compile(data, file, mode)
+
+    monkeypatch.setattr(source_slice, "compile", compiled, raising=False)
+    with pytest.warns(UserWarning, match="something is loaded"):
+        assert region.meaning(b"def a():\n    return 2\n") is not None
+    with pytest.warns(UserWarning, match="something is loaded"):
+        assert region.meaning(b"def a():\n    return 2 is 2\n") is None
 
 
 @pytest.mark.extended

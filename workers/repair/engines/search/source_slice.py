@@ -42,6 +42,8 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WRAP = b"class _:\n"
+_REGION = "region"
+"""The file that the compiler warns about."""
 
 UNITS = (cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase)
 _STOPS = (*UNITS, cst.IndentedBlock)
@@ -207,9 +209,10 @@ class Region:
 
     def _compiled(self, data: bytes, on_warning: Literal["error", "ignore"]) -> object:
         with warnings.catch_warnings():
-            warnings.simplefilter(on_warning)
+            # Of this text alone: other threads of the process, as one that imports torch, have the same filters.
+            warnings.filterwarnings(on_warning, module=rf"{_REGION}\Z")
             try:
-                code = compile(data, "region", "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
+                code = compile(data, _REGION, "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
                 return fingerprint(code)
             except (SyntaxError, Warning, ValueError, OverflowError, RecursionError, MemoryError):
                 return None
