@@ -128,7 +128,7 @@ def process_specs(port: int, *, with_app: bool) -> tuple[ProcessSpec, ...]:
     return tuple(
         ProcessSpec(
             name={"serve": "web", "sweep": "sweeper"}.get(command, command),
-            command=(sys.executable, "-m", "bot.cli", command),
+            command=(sys.executable, "-P", "-m", "bot.cli", command),
             environment=child_environment(kind) | ({f"{PREFIX}PORT": str(port)} if kind is WebSettings else {}),
         )
         for command, kind in wanted.items()

@@ -6,6 +6,7 @@ Batches and answers are lines of JSON over pipes.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -61,8 +62,11 @@ class StoringProcess:
             await self._process.wait()
 
     async def _start(self) -> None:
-        """In a session of its own: it has to outlive the signals that end the web process."""
-        command = (sys.executable, "-m", "bot.web.storing_process")
+        """In a session of its own: it has to outlive the signals that end the web process.
+
+        With -P it imports nothing from the directory that the web process was started in, which may be anybody's.
+        """
+        command = (sys.executable, "-P", "-m", "bot.web.storing_process")
         self._process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, env=self._environment, limit=LONGEST_ANSWER, start_new_session=True
         )
@@ -90,8 +94,8 @@ def main() -> None:
     settings = load(Settings)
     logs.configure(settings)
     for answer in _answers(settings.database(), sys.stdin.buffer):
-        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-        sys.stdout.buffer.flush()
+        with suppress(BrokenPipeError):  # the web process is gone: what it sent is stored
+            os.write(sys.stdout.fileno(), msgspec.json.encode(answer) + b"\n")
 
 
 def _answers(url: str, batches: Iterable[bytes]) -> Iterator[_Answer]:

@@ -78,6 +78,20 @@ def test_what_is_new(tmp_path: Path, store: Store) -> None:
     assert DATABASE.name in {name for name, labels, _ in store.measured.all(NOW) if "write" in labels}
 
 
+def test_nothing_is_imported_from_where_it_starts(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory that an operator is in may be somebody else's repository."""
+    (tmp_path / "msgspec.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+
+    async def session(process: StoringProcess) -> None:
+        assert await process.store(deliveries("a")) == [True]
+
+    with_process(tmp_path, session)
+    assert store.inbox.counts()[JobState.READY] == 1
+
+
 def test_a_process_that_is_killed(tmp_path: Path, store: Store) -> None:
     """Senders of its batch are refused, and the next batch is stored by another process."""
 
@@ -134,9 +148,9 @@ def test_it_outlives_the_signals_of_its_parent(tmp_path: Path, store: Store) -> 
         for number in (signal.SIGTERM, signal.SIGINT):
             process.send_signal(number)
         send(process.stdin.write, deliveries("b"))
-        process.stdin.close()
         process.stdout.close()
-        process.wait()
+        process.stdin.close()
+        assert process.wait() == 0
     assert store.inbox.counts()[JobState.READY] == 2
 
 

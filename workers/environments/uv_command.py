@@ -120,7 +120,7 @@ def _of_pip(given: Mapping[str, str]) -> PackageIndexes:
 def _pip_settings() -> Iterator[tuple[str, str]]:
     """pip's settings by their names; those of the environment are listed last, and win."""
     listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"],
+        [sys.executable, "-P", "-m", "pip", "config", "list"],
         env=installer_environment(),
         cwd="/",
         capture_output=True,
