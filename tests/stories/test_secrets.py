@@ -83,14 +83,16 @@ class Seen:
 def belongs(kind: str, place: str) -> bool:
     """The process that needs a secret has it in its environment; no other place has one, and no argument list."""
     name, _, what = place.partition(" ")
-    holders = {"webhook": ("up", "serve"), "model": ("up", "worker"), "database": ("up", "serve", "worker", "sweep")}
+    database = ("up", "serve", "storing_process", "worker", "sweep")
+    holders = {"webhook": ("up", "serve"), "model": ("up", "worker"), "database": database}
     return what == "environ" and name in holders.get(kind, ())
 
 
 def role(arguments: list[bytes]) -> str:
-    """The command of one of our processes, or a program's name."""
-    if arguments[1:3] == [b"-m", b"bot.cli"]:
-        return arguments[3].decode()
+    """The command of one of our processes, the module of another Python, or a program's name."""
+    if b"-m" in arguments[1:3]:
+        module, command = arguments[arguments.index(b"-m") + 1 :][:2]
+        return (command if module == b"bot.cli" else module.rpartition(b".")[2]).decode()
     return Path(arguments[0].decode(errors="replace")).name or "?"
 
 
@@ -270,7 +272,7 @@ def database(migrated_postgresql_url: str) -> str:
 def test_no_secret_is_found_anywhere(tmp_path: Path, database: str) -> None:
     """Not in argv, children's environments, logs, tracebacks, the database, files, requests to GitHub, or prompts."""
     seen, secrets, names = played(tmp_path, database)
-    assert {"up", "serve", "worker", "sweep", "mint", "git", "bwrap"} <= names
+    assert {"up", "serve", "storing_process", "worker", "sweep", "mint", "git", "bwrap"} <= names
     assert b"refused" in seen.places["log"]
     assert b"[secret removed]" in seen.places["database"]
     assert seen.leaks(secrets, belongs) == []
