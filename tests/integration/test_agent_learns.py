@@ -128,7 +128,7 @@ class House:
             learner=self.learner,
             experiences=Experiences(self.store, HashedWords()),
             rng=self.rng,
-            budget_seconds=60.0,
+            budget_seconds=240.0,
             progress=lambda line: None,
             retries=(mode,),
             remember=remember,

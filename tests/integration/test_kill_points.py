@@ -151,7 +151,7 @@ def house(tmp_path: Path) -> Iterator[House]:
             control_share=0.0,
             workers=1,
             lease_seconds=LEASE_SECONDS,
-            budget_seconds=60,
+            budget_seconds=240,
             embedder="words",
         )
         yield House(playground=playground, home=tmp_path, store=store, environment=environment)

@@ -127,7 +127,7 @@ class House:
             learner=self.learner,
             experiences=Experiences(self.store, HashedWords()),
             rng=random.Random(1),
-            budget_seconds=60.0,
+            budget_seconds=240.0,
             progress=lambda line: None,
             session=session,
             retries=retries,

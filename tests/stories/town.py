@@ -240,7 +240,7 @@ def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> It
             "python": Path(sys.executable),
             "control_share": 0.0,
             "seed": 7,
-            "budget_seconds": 60.0,
+            "budget_seconds": 240.0,
             "learn_changes": 0,
             **github,
             **settings,
