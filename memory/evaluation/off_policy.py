@@ -21,7 +21,7 @@ from datetime import datetime
 
 import numpy as np
 
-from memory.evaluation.textbook import epsilon_greedy, q_learning, softmax
+from memory.evaluation.textbook import epsilon_greedy, hierarchical, q_learning, softmax
 from memory.intervals import Numbers, effective
 from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, LoggedDecision, Outcome, Signal
 from memory.policy import q_table as policy
@@ -91,8 +91,8 @@ def targets(active: str, log: Sequence[LoggedDecision]) -> dict[str, EvaluatedPo
     versions = {name: of_version(parameters) for name, parameters in policy.VERSIONS.items()}
     present = _control if active == policy.CONTROL else versions[active]
     ours = {"present": present, policy.CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only, **versions}
-    textbooks = {"q-learning": q_learning(log), "epsilon-greedy": epsilon_greedy, "softmax": softmax}
-    return ours | textbooks
+    textbooks = {"epsilon-greedy": epsilon_greedy, "softmax": softmax, "hierarchical": hierarchical}
+    return ours | textbooks | {"q-learning": q_learning(log)}
 
 
 # ── Replay ─────────────────────────────────────────────────────────────────────────────────────────────────────────

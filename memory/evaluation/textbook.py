@@ -1,11 +1,12 @@
 """The agents of the textbooks, as policies that the ledger can estimate: what the table in use has to be better than.
 
-Each keeps one value for an error type and a strategy, learns from tests alone, and never repeats what failed in an episode,
-as that is not available any more.
+Each learns from tests alone, and never repeats what failed in an episode, as that is not available any more. All but the
+hierarchical one keep one value for an error type and a strategy.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,9 @@ from datetime import datetime
 from itertools import pairwise
 from types import MappingProxyType
 
-from memory.model import Decision, Factor, LoggedDecision, Outcome
+import numpy as np
+
+from memory.model import STOP, Cell, Decision, Factor, LoggedDecision, Outcome
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 
@@ -21,6 +24,9 @@ EPSILON = 0.1
 TEMPERATURE = 0.05
 STEP = 0.1
 DISCOUNT = 0.9
+SPREAD, NOISE = 0.1, 0.2
+"""Standard deviations of the means of a level about the next one's, and of results about their mean; those of the learner's
+benchmark."""
 
 _Row = tuple[str, str]
 
@@ -35,6 +41,28 @@ def softmax(made: Decision, cells: policy.Cells) -> Sequence[float]:
     means = _means(made, cells)
     weights = [math.exp((mean - max(means)) / TEMPERATURE) for mean in means]
     return [weight / sum(weights) for weight in weights]
+
+
+def hierarchical(made: Decision, cells: policy.Cells) -> Sequence[float]:
+    """Thompson sampling down the levels (Hong, Kveton, Zaheer and Ghavamzadeh 2022): a mean is normal about the next level's.
+
+    The chances are shares of draws, and the same whenever they are asked for.
+    """
+    seed = int.from_bytes(hashlib.sha256(made.id.encode()).digest()[:8], "big")
+    means, deviations = np.array([_down(made, name, cells) for name in made.available]).T
+    drawn = np.random.default_rng(seed).normal(means, deviations, size=(policy.DRAWS, len(means)))
+    found: list[float] = (np.bincount(drawn.argmax(axis=1), minlength=len(means)) / policy.DRAWS).tolist()
+    return found
+
+
+def _down(made: Decision, name: str, cells: policy.Cells) -> tuple[float, float]:
+    """Mean and standard deviation of a strategy's proof here; of stopping, which proves nothing, both are 0."""
+    mean, variance = policy.PROOF_PRIOR, 0.0
+    for level in () if name == STOP else reversed(made.state.levels()):
+        cell = cells.get((level, name, Factor.PROOF), Cell(weight=0.0, mean=0.0))
+        known, seen = 1.0 / (variance + SPREAD**2), cell.weight / NOISE**2
+        mean, variance = (known * mean + seen * cell.mean) / (known + seen), 1.0 / (known + seen)
+    return (0.0, 0.0) if name == STOP else (mean, math.sqrt(variance))
 
 
 def q_learning(log: Sequence[LoggedDecision]) -> Callable[[Decision, policy.Cells], Sequence[float]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from memory.evaluation.off_policy import evaluate, replay, targets
-from memory.evaluation.textbook import q_learning
-from memory.model import Arm, Decision, Factor, RetryMode, SignalKind
+from memory.evaluation.textbook import hierarchical, q_learning
+from memory.model import STOP, Arm, Decision, Factor, LoggedDecision, RetryMode, SignalKind
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, Cells
 from memory.reflections import arms
@@ -112,6 +112,22 @@ def test_policies_differ_as_their_names_say() -> None:
     assert last["prior-only"] < 0.7 < last["present"] < 1.0
     assert last["q-learning"] == last["epsilon-greedy"] == pytest.approx(0.95)
     assert last["softmax"] > 0.999
+    assert last["prior-only"] < 0.7 < last["hierarchical"]
+
+
+def test_the_hierarchical_sampler_goes_by_the_other_levels_where_a_repository_is_new() -> None:
+    """What was proven elsewhere for the error type leads; what was learned here outweighs it; it never stops."""
+    log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(20)]
+    odds = {"a": 0.4, "b": 0.4, STOP: 0.2}
+
+    def first(repository: str, here: Sequence[LoggedDecision]) -> Sequence[float]:
+        last = logged(99, odds, "a", proven=True, repository=repository)
+        return replay([*log, *here, last], {"h": hierarchical}).chances["h"][-1].tolist()
+
+    assert first("o/new", [])[0] > 0.7
+    other = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 1, repository="o/new") for n in range(20, 50)]
+    assert first("o/new", other)[0] < 0.3
+    assert first("o/new", other)[2] == 0.0
 
 
 def test_q_learning_looks_one_decision_ahead() -> None:
