@@ -22,14 +22,12 @@ from benchmarks.learner.vowpal import TUNED
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
+from memory.retrieval.experiences import MOST_ALIKE
 
 TEXTBOOK = "q-learning"
 """What all others are given as a share of: it repeats nothing within an episode that failed there."""
 
 HIERARCHICAL = "hierarchical thompson"
-
-NEIGHBOURS = 200
-"""So many remembered cases are evidence for a choice."""
 
 PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
     {
@@ -40,7 +38,7 @@ PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
         HIERARCHICAL: Hierarchical,
         **TUNED,
         "apprentice": Ours,
-        "apprentice, with memory": partial(Ours, neighbours=NEIGHBOURS),
+        "apprentice, with memory": partial(Ours, neighbours=MOST_ALIKE),
     }
 )
 

@@ -32,7 +32,7 @@ from memory.model import (
     period_of,
 )
 from memory.policy.learner import USUAL, Learner
-from memory.policy.q_table import PRESENT, Neighbour
+from memory.policy.q_table import PRESENT, Remembered
 from memory.rewards import repair_components
 from memory.store import Store, pools
 
@@ -277,7 +277,7 @@ class Ours:
         self._learner = Learner(
             cast("Store", Table()),
             random.Random(f"{seed}:player"),
-            lambda: NOW + len(self._remembered) * ATTEMPT,
+            lambda: NOW + self._known * ATTEMPT,
             control_share=0.0,
             policy_version=version,
             new_id=lambda: str(next(ids)),
@@ -285,8 +285,11 @@ class Ours:
         self._decision: Decision | None = None
         self._proven: dict[int, str] = {}
         self._neighbours = neighbours
-        self._views: Floats = np.zeros((world.structure.episodes * world.structure.attempts, VIEW))
-        self._remembered: list[tuple[str, bool, float]] = []
+        most = world.structure.episodes * world.structure.attempts
+        self._views: Floats = np.zeros((most, VIEW))
+        self._tried = np.zeros(most, dtype=np.intp)
+        self._surprise = np.zeros(most)
+        self._known = 0
 
     def choose(self, case: Case, tried: Sequence[int], mode: int) -> int:
         """What the learner decides."""
@@ -309,24 +312,20 @@ class Ours:
         )
         return int(self._decision.chosen)
 
-    def _evidence(self, case: Case) -> list[Neighbour]:
-        """The nearest cases, those that are hardly alike left out, older ones less."""
-        known = len(self._remembered)
+    def _evidence(self, case: Case) -> dict[str, Remembered]:
+        """The nearest cases, those that are hardly alike left out, older ones less; summed as in `q_table.summed`."""
+        known = self._known
         if not self._neighbours or not known:
-            return []
+            return {}
         nearness = (self._views[:known] @ case.view - UNLIKE) / (1.0 - UNLIKE)
         nearest = np.argpartition(-nearness, min(self._neighbours, known) - 1)[: self._neighbours]
-        return [
-            Neighbour(
-                strategy=strategy,
-                success=success,
-                similarity=float(nearness[i]) * 0.5 ** ((known - i) / HALF_LIFE),
-                expected=expected,
-            )
-            for i in nearest.tolist()
-            if nearness[i] > 0.0
-            for strategy, success, expected in [self._remembered[i]]
-        ]
+        near = nearest[nearness[nearest] > 0.0]
+        weight = np.minimum(nearness[near], 1.0) * 0.5 ** ((known - near) / HALF_LIFE)
+        sums = (
+            np.bincount(self._tried[near], each, minlength=len(self._names)).tolist()
+            for each in (weight, weight * self._surprise[near])
+        )
+        return {name: Remembered(weight=w, gain=gain) for name, w, gain in zip(self._names, *sums, strict=True)}
 
     def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:  # noqa: ARG002
         """Conclude, and remember the case."""
@@ -335,8 +334,9 @@ class Ours:
             failing_before=1, fixed=int(proven), broken=0, moved=False, proven=proven, patch_lines=2, candidates=20
         )
         self._learner.conclude(self._decision, components)
-        self._views[len(self._remembered)] = case.view
-        self._remembered.append((str(strategy), proven, float(self._decision.features[USUAL])))
+        self._views[self._known], self._tried[self._known] = case.view, strategy
+        self._surprise[self._known] = proven - float(self._decision.features[USUAL])
+        self._known += 1
         if proven:
             self._proven[case.number] = self._decision.id
 

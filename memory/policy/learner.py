@@ -107,7 +107,7 @@ class Learner:
         *,
         arm: Arm,
         prior: Mapping[str, float],
-        evidence: Sequence[q_table.Neighbour] = (),
+        evidence: Mapping[str, q_table.Remembered] = MappingProxyType({}),
         attempts: int | None = None,
         costs: Mapping[str, float] = MappingProxyType({}),
     ) -> Decision:

@@ -147,6 +147,30 @@ class Neighbour:
     expected: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What remembered cases say of a strategy: sums over them, in which each counts as much as it is near.
+
+    `weight` is how many they are, `gain` how many more of them were proven than was expected. `unasked` is the weight of
+    those for which no expectation is recorded; their proofs are in `gain` in full.
+    """
+
+    weight: float
+    gain: float
+    unasked: float = 0.0
+
+
+def summed(near: Iterable[Neighbour]) -> dict[str, Remembered]:
+    """What these cases say together of each strategy."""
+    sums: dict[str, list[float]] = {}
+    for each in near:
+        weight, known = clipped(each.similarity), sums.setdefault(each.strategy, [0.0, 0.0, 0.0])
+        known[0] += weight
+        known[1] += weight * (float(each.success) - (each.expected or 0.0))
+        known[2] += weight * (each.expected is None)
+    return {name: Remembered(weight=all_, gain=gain, unasked=unasked) for name, (all_, gain, unasked) in sums.items()}
+
+
 def believe(
     state: State,
     strategy: str,
@@ -181,15 +205,12 @@ def values(
     strategies: Sequence[str],
     cells: Cells,
     prior: Mapping[str, float],
-    evidence: Sequence[Neighbour] = (),
+    evidence: Mapping[str, Remembered] = MappingProxyType({}),
     *,
     parameters: Parameters = PRESENT,
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
     found, levels, pulls = {}, state.levels(), parameters.pulls
-    remembered: dict[str, list[Neighbour]] = {}
-    for near in evidence:
-        remembered.setdefault(near.strategy, []).append(near)
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED
@@ -200,7 +221,7 @@ def values(
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
         everywhere = cells.get((state.everywhere, name, Factor.PROOF))
         found[name] = Estimate(
-            proof=recalled(proof, remembered.get(name, ()), parameters.caution),
+            proof=recalled(proof, evidence.get(name), parameters.caution),
             acceptance=liked,
             usual=proof.mean,
             n=everywhere.weight if everywhere else 0.0,
@@ -240,21 +261,18 @@ def _moved(mean: float, by: float) -> float:
     return min(max(moved, _LEAST), 1.0 - _LEAST)
 
 
-def recalled(belief: Belief, near: Sequence[Neighbour], caution: float) -> Belief:
+def recalled(belief: Belief, near: Remembered | None, caution: float) -> Belief:
     """A belief moved by how much better or worse than expected the most similar cases went.
 
     What a case says beyond its error type and repository is in that difference; its bare success would count these twice.
     The mean difference is shrunk by `caution` observations, which also bound how certain one case can be.
     """
-    weight = sum(clipped(each.similarity) for each in near)
-    if not weight:
+    if near is None or not near.weight:
         return belief
-    surprise = sum(
-        clipped(each.similarity) * (float(each.success) - (belief.mean if each.expected is None else each.expected))
-        for each in near
-    )
-    strength = 1.0 / (1.0 / belief.strength + 1.0 / (caution + weight))
-    return Belief(mean=min(max(belief.mean + surprise / (caution + weight), _LEAST), 1.0 - _LEAST), strength=strength)
+    worth = caution + near.weight
+    mean = belief.mean + (near.gain - near.unasked * belief.mean) / worth
+    strength = 1.0 / (1.0 / belief.strength + 1.0 / worth)
+    return Belief(mean=min(max(mean, _LEAST), 1.0 - _LEAST), strength=strength)
 
 
 def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -> NDArray[np.float64]:
@@ -357,7 +375,7 @@ def choose(
     rng: random.Random,
     *,
     arm: Arm,
-    evidence: Sequence[Neighbour] = (),
+    evidence: Mapping[str, Remembered] = MappingProxyType({}),
     attempts: int | None = None,
     costs: Mapping[str, float] = MappingProxyType({}),
     parameters: Parameters = PRESENT,

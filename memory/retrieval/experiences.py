@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
-from memory.policy.q_table import Neighbour
+from memory.policy.q_table import Neighbour, Remembered, summed
 from memory.retrieval.embeddings import Embedder, HashedWords
 from memory.retrieval.index import DEPTH, FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, say
 from memory.store import Store
 from memory.store.experiences import WHOLE, IndexEntry, VectorTable, open_vector_table
+from memory.store.pools import HALF_LIFE
 
 CAPACITY = 50_000
 """So many experiences are kept before the oldest are forgotten, proven ones last: exact search of all takes tens of milliseconds."""
@@ -37,6 +38,9 @@ CONTESTED = 0.5
 LONGEST_CITED = 200_000
 """A file of more characters than this is not searched for cited code."""
 
+MOST_ALIKE = 1000
+"""So many remembered cases are evidence for a choice. Each says little, and what they say together grows with their number."""
+
 UNLIKE = 0.5
 """The cosine up to which two failures have no more in common than any two: of unrelated ones it is 0.3 to 0.5."""
 
@@ -44,7 +48,6 @@ ANY = Among()
 
 _PROVEN, _SAME_REPOSITORY, _SAME_ERROR, _SAME_FAMILY = 1.15, 1.1, 1.2, 1.05
 _MOST = _PROVEN * _SAME_REPOSITORY * _SAME_ERROR * _SAME_FAMILY
-_HALF_LIFE = timedelta(days=180)
 _OLDEST = 0.8
 """The recency factor of the oldest: an old case is a little less likely to fit, not wrong."""
 
@@ -95,20 +98,27 @@ class Experiences:
         ranked = self._ranked(found, error_type=error_type, family=family, repository=repository)
         return tuple(self._judged(each, repository, read) for each in ranked[:k])
 
-    def alike(self, *, signature: str, error_type: str) -> tuple[Neighbour, ...]:
-        """All that was tried for failures like this one, as evidence for the policy: what is nearer and newer says more.
+    def alike(self, *, signature: str, error_type: str) -> Mapping[str, Remembered]:
+        """What was tried for failures like this one, summed up for the policy: what is nearer and newer says more.
 
-        Not by rank, which is no measure of evidence: a small memory has a first and a second too. At most DEPTH of each view.
+        Not by rank, which is no measure of evidence: a small memory has a first and a second too. At most MOST_ALIKE.
         """
-        found = self.search(f"{error_type} {signature}", _place(signature))
-        near = {hit.id: (hit.nearness - UNLIKE) / (1.0 - UNLIKE) for hit in found if hit.nearness > UNLIKE}
+        with self._lock:
+            index = self._refreshed()
+            if index is None or not len(index):
+                return {}
+            (vector,) = self._embedder.embed([f"{error_type} {signature}"])
+            found = (
+                index.nearest(vector, MOST_ALIKE) if self._near is None else self._near.search(vector, MOST_ALIKE, ANY)
+            )
+        near = {key: (cosine - UNLIKE) / (1.0 - UNLIKE) for key, cosine in found if cosine > UNLIKE}
         known = self._store.experiences.several(list(near))
         newest = max((each.created_at for each in known.values()), default=None)
-        return tuple(
+        return summed(
             Neighbour(
                 strategy=each.strategy,
                 success=each.outcome is AttemptOutcome.PROVEN,
-                similarity=clipped(near[each.id] * _recency(newest - each.created_at)),
+                similarity=clipped(near[each.id] * _left(newest - each.created_at)),
                 expected=each.usual,
             )
             for each in known.values()
@@ -283,4 +293,9 @@ def _usefulness(experience: Experience, *, error_type: str, family: str, reposit
 
 def _recency(age: timedelta) -> float:
     """By the age of an experience against the newest one found, so that equal memories give equal answers on any day."""
-    return float(_OLDEST + (1.0 - _OLDEST) * 0.5 ** (age / _HALF_LIFE))
+    return _OLDEST + (1.0 - _OLDEST) * _left(age)
+
+
+def _left(age: timedelta) -> float:
+    """What is left of evidence of this age, against the newest."""
+    return float(0.5 ** (age / HALF_LIFE))

@@ -201,8 +201,7 @@ class HybridIndex:
         allowed = self._allowed(among)
         by_words, by_focus_words = (self._by_words(text, allowed) for text in (query.text, query.focus))
         if near is None:
-            rows, cosines = self._whole.search(query.vectors[WHOLE], DEPTH, allowed)
-            nearness = {self._entries[row].id: cosine for row, cosine in zip(rows, cosines.tolist(), strict=True)}
+            nearness = dict(self._nearest(query.vectors[WHOLE], DEPTH, allowed))
         else:  # pgvector's halves are exact to three digits
             nearness = dict(sorted(near, key=lambda pair: (-round(pair[1], 3), -self._rows.get(pair[0], -1))))
         focused = self._cosines(FOCUS, query, [*nearness, *by_words, *by_focus_words])
@@ -220,6 +219,14 @@ class HybridIndex:
         nearness |= self._cosines(WHOLE, query, [key for key in fused if key not in nearness])
         ranked = sorted(fused, key=lambda key: (-fused[key], -self._rows.get(key, 0)))
         return [Hit(id=key, score=fused[key], nearness=nearness.get(key, 0.0)) for key in ranked]
+
+    def nearest(self, vector: Floats, k: int) -> list[tuple[str, float]]:
+        """The `k` nearest by all of the text, nearest first, with their cosines, where this index holds vectors."""
+        return self._nearest(vector, k, self._allowed(Among()))
+
+    def _nearest(self, vector: Floats, k: int, allowed: Mask) -> list[tuple[str, float]]:
+        rows, cosines = self._whole.search(vector, k, allowed)
+        return [(self._entries[row].id, cosine) for row, cosine in zip(rows, cosines.tolist(), strict=True)]
 
     def _by_words(self, text: str, allowed: Mask) -> list[str]:
         scores = np.where(allowed, self._words.scores(terms(text)), np.float32(0.0))

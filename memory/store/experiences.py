@@ -234,7 +234,7 @@ def _require_one_length(connection: Connection, embedder_id: str, new: Mapping[s
 # ── Vectors in PostgreSQL by pgvector, so that no process holds them ───────────────────────────────────────────────
 
 BREADTH = 100
-"""`hnsw.ef_search`: how many candidates the walk through the graph keeps."""
+"""`hnsw.ef_search`: how many candidates the walk through the graph keeps, 1,000 at most."""
 
 _TABLE_LOCK = 0x4E454152  # any constant that nothing else in the database uses
 _log = logging.getLogger(__name__)

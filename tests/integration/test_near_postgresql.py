@@ -70,6 +70,8 @@ def test_recall_is_as_without_pgvector(store: Store, tmp_path: object) -> None:
             for row in range(30):
                 memory.remember(experience(row))
         asked = {"signature": "KeyError\nprice is missing\nbasket_total", "error_type": "KeyError", "family": "lookup"}
+        alike = [memory.alike(signature=asked["signature"], error_type="KeyError") for memory in both]
+        assert 10 < len(alike[0]) == pytest.approx(len(alike[1]), abs=2)  # halves round at the border
         best = ""
         for _ in range(2):
             ours, theirs = (

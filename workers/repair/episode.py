@@ -24,7 +24,7 @@ from memory.model import (
     Recollection,
     Task,
 )
-from memory.policy.q_table import Neighbour
+from memory.policy.q_table import Remembered
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
 from workers.repair.engines.search.engine import open_search
@@ -125,7 +125,7 @@ def _case(
     arm = deps.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
     sources = sources_of(project)
     recalled: tuple[Recollection, ...] = ()
-    evidence: tuple[Neighbour, ...] = ()
+    evidence: Mapping[str, Remembered] = {}
     if remembers := deps.remember and arm is not Arm.CONTROL:
         memories, like = deps.experiences.at_hand(), signature(failure)
         evidence = memories.alike(signature=like, error_type=failure.error_type)

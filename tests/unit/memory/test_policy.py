@@ -45,7 +45,7 @@ def expected(strategy: str, table: Cells) -> float:
 @given(tables, neighbours, st.floats(0.0, 1.0))
 def test_factors_stay_in_bounds(table: Cells, near: list[q_table.Neighbour], prior: float) -> None:
     """Whatever the evidence, both factors and their product lie within [0, 1], and a deviation is no negative number."""
-    for estimate in q_table.values(STATE, NAMES, table, dict.fromkeys(NAMES, prior), near).values():
+    for estimate in q_table.values(STATE, NAMES, table, dict.fromkeys(NAMES, prior), q_table.summed(near)).values():
         for number in (estimate.proof.mean, estimate.acceptance.mean, estimate.q):
             assert 0.0 <= number <= 1.0
         assert estimate.proof.deviation >= 0.0
@@ -54,7 +54,7 @@ def test_factors_stay_in_bounds(table: Cells, near: list[q_table.Neighbour], pri
 @given(tables, neighbours, st.integers(0, 2**32))
 def test_probabilities_are_a_distribution_without_zeros(table: Cells, near: list[q_table.Neighbour], seed: int) -> None:
     """Probabilities sum to 1 and every strategy keeps a real chance, however hopeless it looks."""
-    estimates = q_table.values(STATE, NAMES, table, {}, near)
+    estimates = q_table.values(STATE, NAMES, table, {}, q_table.summed(near))
     chances = q_table.probabilities(estimates, random.Random(seed), attempts=len(NAMES))
     assert sum(chances.values()) == pytest.approx(1.0)
     assert min(chances.values()) >= 0.2 * q_table.PRESENT.floor / len(NAMES)
@@ -103,7 +103,7 @@ def test_neighbours_count_as_fractions_of_an_observation() -> None:
     """A near success raises a strategy, a far one hardly, a failure lowers it, and another strategy's says nothing."""
 
     def mean(near: list[q_table.Neighbour]) -> float:
-        return q_table.values(STATE, NAMES, {}, {}, near)["swap"].proof.mean
+        return q_table.values(STATE, NAMES, {}, {}, q_table.summed(near))["swap"].proof.mean
 
     def seen(*, strategy: str = "swap", success: bool = True, similarity: float) -> list[q_table.Neighbour]:
         return [q_table.Neighbour(strategy=strategy, success=success, similarity=similarity)]
@@ -120,9 +120,13 @@ def test_a_neighbour_that_went_as_expected_says_nothing_new() -> None:
     as_expected = [
         q_table.Neighbour(strategy="swap", success=success, similarity=1.0, expected=0.5) for success in (True, False)
     ]
-    assert q_table.recalled(belief, as_expected, 4.0).mean == pytest.approx(0.2)
+    assert q_table.recalled(belief, q_table.summed(as_expected)["swap"], 4.0).mean == pytest.approx(0.2)
     surprising = [q_table.Neighbour(strategy="swap", success=True, similarity=0.5, expected=0.1)]
-    assert q_table.recalled(belief, surprising, 4.0).mean == pytest.approx(0.2 + 0.5 * 0.9 / 4.5)
+    assert q_table.recalled(belief, q_table.summed(surprising)["swap"], 4.0).mean == pytest.approx(
+        0.2 + 0.5 * 0.9 / 4.5
+    )
+    unasked = [q_table.Neighbour(strategy="swap", success=True, similarity=0.5)]  # held against what is believed now
+    assert q_table.recalled(belief, q_table.summed(unasked)["swap"], 4.0).mean == pytest.approx(0.2 + 0.5 * 0.8 / 4.5)
 
 
 def test_what_the_last_attempt_did_moves_beliefs() -> None:

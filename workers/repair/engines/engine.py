@@ -26,7 +26,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.policy.learner import Learner
-from memory.policy.q_table import Neighbour
+from memory.policy.q_table import Remembered
 from memory.preferences.model import PreferenceModel
 from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from memory.retrieval.experiences import Experiences
@@ -78,7 +78,7 @@ class Case:
     arm: Arm
     remembers: bool
     recalled: tuple[Recollection, ...]
-    evidence: tuple[Neighbour, ...] = ()
+    evidence: Mapping[str, Remembered] = field(default_factory=dict)
     started: float
 
     def state(self, tried: tuple[str, ...] = (), after: Aftermath | None = None) -> State:

@@ -189,17 +189,17 @@ def test_only_proven_edits_are_replayed(experiences: Experiences) -> None:
 
 def test_all_that_is_alike_is_evidence(experiences: Experiences) -> None:
     """However many there are, failed attempts too, the newer the more; what has another story is none."""
-    for number in range(9):
+    for number in range(120):
         outcome = AttemptOutcome.PROVEN if number % 3 else AttemptOutcome.UNPROVEN
         past = experience(f"e{number}", outcome=outcome, strategy=f"guard {number}")
-        experiences.remember(replace(past, created_at=NOW - number * YEAR))
+        experiences.remember(replace(past, created_at=NOW - number * YEAR / 100))
     experiences.remember(experience("other", signature="ZeroDivisionError\nfloat division by zero\nmean\ntest_mean"))
     found = experiences.alike(signature=KEY, error_type="KeyError")
-    assert {each.success for each in found} == {True, False}
-    assert [each.success for each in found].count(False) == 3
-    assert {each.strategy for each in found} == {f"guard {number}" for number in range(9)}
-    assert len(found) == 9
-    assert 0.5 < min(each.similarity for each in found) < max(each.similarity for each in found) <= 1.0
+    assert set(found) == {f"guard {number}" for number in range(120)}
+    assert {name for name, each in found.items() if not each.gain} == {f"guard {number}" for number in range(0, 120, 3)}
+    weights = [found[f"guard {number}"].weight for number in range(120)]
+    assert weights == sorted(weights, reverse=True)
+    assert 0.1 < weights[-1] < 0.25 < weights[0] <= 1.0
 
 
 @pytest.mark.parametrize(
