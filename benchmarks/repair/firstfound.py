@@ -12,10 +12,11 @@ from types import TracebackType
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
 from workers.ports import Limits, Sandbox
+from workers.repair.attempt import AttemptTally, Clock
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
-from workers.repair.result import AttemptResult, AttemptTally, Clock
+from workers.repair.result import AttemptResult
 from workers.repair.running.runner_pool import RunnerPool
 from workers.sandbox.run_tests import Project
 

@@ -11,11 +11,11 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
+from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
 from workers.repair.judging.ranking import Comparer, Field, PlausibleEdit, clusters, telling
 from workers.repair.reproduce import ScreeningTests
-from workers.repair.result import Shortlist
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap

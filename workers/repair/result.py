@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice
 
 from memory.model import (
     Aftermath,
@@ -23,11 +20,7 @@ from memory.model import (
 )
 from memory.policy.learner import usual
 from memory.rewards import repair_components
-from memory.skills import tried_as
 from workers.repair.classify import signature
-from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
-
-LONGEST_MESSAGE, MOST_NAMED = 120, 3
 
 
 class RepairStatus(StrEnum):
@@ -245,170 +238,3 @@ def choice_components(failure: Failure, attempts: Sequence[Attempt], *, fixed: i
 
 def _patch_lines(patch: str) -> int:
     return sum(line.startswith(("+", "-")) for line in patch.splitlines()[2:])
-
-
-# ── What is known of an attempt while it runs ──
-
-RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
-"""After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
-
-RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
-"""The share of the time left that rivals may take, and the most. Their number is what should end the search for them,
-as it does not depend on the machine."""
-
-UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
-"""Errors that say nothing about how near a candidate came."""
-
-
-class Clock:
-    """Whether a point of time.monotonic() has passed; `rang` remembers a yes."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self.rang = False
-
-    def __call__(self) -> bool:
-        self.rang = self.rang or time.monotonic() >= self._deadline
-        return self.rang
-
-    def left(self) -> float:
-        """Seconds until then; below 0 afterwards."""
-        return self._deadline - time.monotonic()
-
-    def share(self, part: float, most: float) -> Clock:
-        """A clock for a part of the time that is left, `most` seconds at most."""
-        return Clock(time.monotonic() + min(most, part * max(0.0, self.left())))
-
-
-@dataclass(slots=True, kw_only=True)
-class AttemptTally:
-    """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
-
-    `tried` counts those up to the first plausible one, by template and by skill, `wasted` those whose tests never ended or ended their
-    process. `rivals`, screened to tell whether a plausible one
-    is the only one, are not among the `candidates`.
-    """
-
-    failure: Failure
-    candidates: int = 0
-    rivals: int = 0
-    wasted: int = 0
-    plausible: int = 0
-    first: First | None = None
-    nearest: ScreenVerdict | None = None
-    tried: Counter[str] = field(default_factory=Counter)
-
-    def add(self, verdict: ScreenVerdict) -> None:
-        """Count a verdict; of equals the first one, which was the likeliest, stays nearest."""
-        self.candidates += 1
-        self.wasted += verdict.error_type in {TIMEOUT, CRASH}
-        for name in (verdict.candidate.template, *map(tried_as, verdict.candidate.skills)):
-            self.tried[name] += self.first is None
-        self._judge(verdict)
-        if verdict.plausible and self.first is None:
-            self.first = First(candidates=self.candidates, at=time.monotonic())
-
-    def add_rival(self, verdict: ScreenVerdict) -> None:
-        """Count a verdict on one of the others."""
-        self.rivals += 1
-        self._judge(verdict)
-
-    def _judge(self, verdict: ScreenVerdict) -> None:
-        self.plausible += verdict.plausible
-        if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
-            self.nearest = verdict
-
-    def shown(self) -> Candidate | None:
-        """The candidate that came nearest."""
-        return self.nearest.candidate if self.nearest else None
-
-    def moved(self) -> bool:
-        """Whether the failure turned into another one with the nearest candidate."""
-        return self.nearest is not None and self._moved(self.nearest)
-
-    def _nearness(self, verdict: ScreenVerdict) -> tuple[bool, int, bool]:
-        return verdict.plausible, verdict.passed, self._moved(verdict)
-
-    def _moved(self, verdict: ScreenVerdict) -> bool:
-        return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortlist:
-    """Plausible candidates in the order of being found, the first of them included.
-
-    `thorough` tells that enough others were screened for the absence of more to mean something.
-    """
-
-    candidates: tuple[Candidate, ...]
-    thorough: bool
-
-
-def shortlist(first: Candidate, verdicts: Iterator[ScreenVerdict], tally: AttemptTally, clock: Clock) -> Shortlist:
-    """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
-    found = [first]
-    before = tally.rivals
-    for verdict in islice(verdicts, RIVALS):
-        tally.add_rival(verdict)
-        if verdict.plausible:
-            found.append(verdict.candidate)
-        if clock() or len(found) == MOST_PLAUSIBLE:
-            break
-    return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not clock.rang)
-
-
-# ── What a search taught, in words ──
-
-
-def reflection(
-    tally: AttemptTally, strategies: Sequence[str], outcome: AttemptOutcome, *, proven: Candidate | None, objection: str
-) -> str:
-    """What was tried, what came closest, and what that suggests. `objection` is why a plausible candidate is not proven."""
-    shown = proven or tally.shown()
-    where = f"{shown.template} at {shown.path}:{shown.line}" if shown else ""
-    names = "/".join(strategies) if len(strategies) <= MOST_NAMED else "all strategies"
-    tried = f"{names or 'replay'}: {_tried(tally, outcome, where)}"
-    return f"{tried} {_lesson(tally, outcome, where, objection)}".strip()
-
-
-def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str) -> str:
-    number = tally.candidates
-    count = f"{number} candidate{'s' * (number != 1)}"
-    match outcome:
-        case AttemptOutcome.PROVEN:
-            return f"{where} is proven after {count}."
-        case AttemptOutcome.OUT_OF_BUDGET:
-            return f"time ran out after {count}."
-        case AttemptOutcome.UNPROVEN:
-            return f"{tally.plausible} of {number + tally.rivals} edits pass the failing tests, and none is proven."
-        case AttemptOutcome.NOTHING_PLAUSIBLE if not number:
-            return "no candidate to try."
-        case AttemptOutcome.NOTHING_PLAUSIBLE:
-            return f"{count} tried, none makes the failing tests pass."
-
-
-def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection: str) -> str:
-    nearest, failure = tally.nearest, tally.failure
-    if outcome is AttemptOutcome.PROVEN:
-        return ""
-    if nearest is None:
-        return f"{objection or 'the fault needs another kind of edit, or lies on other lines'}.".capitalize()
-    if objection:
-        return f"Best was {where}: {objection}."
-    wanted = len(failure.failing_tests)
-    if nearest.passed == wanted:
-        return f"{where} repairs the failing tests but breaks a test that passed: right place, too broad an edit."
-    if nearest.passed:
-        return (
-            f"{where} repairs {nearest.passed} of {wanted} failing tests: the place matters, and more is wrong there."
-        )
-    if nearest.error_type == failure.error_type:
-        return f"The failure stays {nearest.error_type}: the fault needs another kind of edit, or lies on other lines."
-    return (
-        f"With {where} the failure becomes {nearest.error_type}{_quoted(nearest.message)}: that line takes part in it."
-    )
-
-
-def _quoted(message: str) -> str:
-    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    return f" ({first[:LONGEST_MESSAGE]})" if first else ""

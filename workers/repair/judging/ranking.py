@@ -20,9 +20,9 @@ from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
 from memory.parsing import parse_module
 from memory.preferences.model import PreferenceModel, option_of_patch, rank
 from workers.diffs import unified
+from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind, kind_of
-from workers.repair.result import Shortlist
 from workers.repair.running.forkserver import Observe, Observed, ObservedCall
 
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3

@@ -9,17 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from memory.model import EditShape, Failure, Family
+from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Clock, Shortlist, shortlist
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.judging.ranking import changed_characters
-from workers.repair.result import (
-    MOST_PLAUSIBLE,
-    RIVALS,
-    THOROUGH,
-    AttemptTally,
-    Clock,
-    Shortlist,
-    shortlist,
-)
 
 FAILURE = Failure(
     error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=("t.py::a", "t.py::b")

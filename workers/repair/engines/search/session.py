@@ -13,6 +13,16 @@ from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
+from workers.repair.attempt import (
+    LONGEST_MESSAGE,
+    RIVAL_SECONDS,
+    RIVAL_SHARE,
+    RIVALS,
+    AttemptTally,
+    Clock,
+    reflection,
+    shortlist,
+)
 from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.search import combine, propose
@@ -20,17 +30,7 @@ from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.ranking import Comparer, extent_of
 from workers.repair.reproduce import Reproduction, screening_tests, sources_of
-from workers.repair.result import (
-    LONGEST_MESSAGE,
-    RIVAL_SECONDS,
-    RIVAL_SHARE,
-    RIVALS,
-    AttemptResult,
-    AttemptTally,
-    Clock,
-    reflection,
-    shortlist,
-)
+from workers.repair.result import AttemptResult
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.run_tests import Project
