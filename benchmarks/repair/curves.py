@@ -82,7 +82,7 @@ class UntaughtTable(Learner):
 
     def decide(self, *given: Any, **named: Any) -> Decision:  # noqa: ANN401
         """Without remembered cases."""
-        return super().decide(*given, **(named | {"evidence": ()}))
+        return super().decide(*given, **(named | {"evidence": {}}))
 
 
 class BestFirst(Learner):
