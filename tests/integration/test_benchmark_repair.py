@@ -56,7 +56,7 @@ def cases(tmp_path: Path) -> Path:
         held_out={"test_held_out.py": HELD_OUT},
         labels={"kind": "comparison"},
         test_command="python -m pytest -q",
-        budget_seconds=120.0,
+        budget_seconds=300.0,
     )
     write_case(
         tmp_path / "cases/hopeless",
