@@ -63,7 +63,7 @@ def cases(tmp_path: Path) -> Path:
         name="hopeless",
         files={"spans.py": SOURCE, "test_spans.py": HOPELESS},
         test_command="python -m pytest -q",
-        budget_seconds=3.0,
+        budget_seconds=15.0,
     )
     return tmp_path / "cases"
 
