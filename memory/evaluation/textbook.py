@@ -46,6 +46,7 @@ def softmax(made: Decision, cells: policy.Cells) -> Sequence[float]:
 def hierarchical(made: Decision, cells: policy.Cells) -> Sequence[float]:
     """Thompson sampling down the levels (Hong, Kveton, Zaheer and Ghavamzadeh 2022): a mean is normal about the next level's.
 
+    Not exactly theirs: a level of the table holds the evidence of the narrower ones too, so that counts more than once.
     The chances are shares of draws, and the same whenever they are asked for.
     """
     seed = int.from_bytes(hashlib.sha256(made.id.encode()).digest()[:8], "big")
@@ -57,12 +58,14 @@ def hierarchical(made: Decision, cells: policy.Cells) -> Sequence[float]:
 
 def _down(made: Decision, name: str, cells: policy.Cells) -> tuple[float, float]:
     """Mean and standard deviation of a strategy's proof here; of stopping, which proves nothing, both are 0."""
+    if name == STOP:
+        return 0.0, 0.0
     mean, variance = policy.PROOF_PRIOR, 0.0
-    for level in () if name == STOP else reversed(made.state.levels()):
+    for level in reversed(made.state.levels()):
         cell = cells.get((level, name, Factor.PROOF), Cell(weight=0.0, mean=0.0))
         known, seen = 1.0 / (variance + SPREAD**2), cell.weight / NOISE**2
         mean, variance = (known * mean + seen * cell.mean) / (known + seen), 1.0 / (known + seen)
-    return (0.0, 0.0) if name == STOP else (mean, math.sqrt(variance))
+    return mean, math.sqrt(variance)
 
 
 def q_learning(log: Sequence[LoggedDecision]) -> Callable[[Decision, policy.Cells], Sequence[float]]:

@@ -271,8 +271,7 @@ def recalled(belief: Belief, near: Remembered | None, caution: float) -> Belief:
         return belief
     worth = caution + near.weight
     mean = belief.mean + (near.gain - near.unasked * belief.mean) / worth
-    strength = 1.0 / (1.0 / belief.strength + 1.0 / worth)
-    return Belief(mean=min(max(mean, _LEAST), 1.0 - _LEAST), strength=strength)
+    return Belief(mean=min(max(mean, _LEAST), 1.0 - _LEAST), strength=1.0 / (1.0 / belief.strength + 1.0 / worth))
 
 
 def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -> NDArray[np.float64]:

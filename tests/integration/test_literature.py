@@ -1,7 +1,4 @@
-"""docs/literature.md cannot lie: what it names is there, and every command in it runs and ends well.
-
-The tests that it names are tests of this suite, which runs them; so here they only have to be there.
-"""
+"""docs/literature.md cannot lie: what it names is there, and every command in it runs and ends well."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 
@@ -94,6 +92,21 @@ def defined() -> Iterator[str]:
 def test_tests_that_are_named_are_there() -> None:
     """A test that was renamed is found here, without running any."""
     assert list(defined()) == NODES
+
+
+@pytest.mark.extended
+@pytest.mark.sandbox
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_tests_pass(tmp_path: Path) -> None:
+    """In one process: each passes, and none is skipped."""
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", f"--junitxml={report}", *NODES]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    ran = {case.get("name", "").partition("[")[0] for case in ElementTree.parse(report).iter("testcase")}
+    assert {node.partition("::")[2] for node in NODES} - {""} <= ran
+    assert [each.tag for each in ElementTree.parse(report).iter() if each.tag in ("skipped", "failure", "error")] == []
 
 
 @pytest.mark.extended
