@@ -24,6 +24,7 @@ import pytest
 import redis
 
 from memory.store import open_store
+from tests.literature import NODES, not_passed
 
 REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox", "network_registry": "registry"}
 MEMORY = Path("/dev/shm")
@@ -88,6 +89,22 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     count = Counter(value for report in passed for name, value in report.user_properties if name == "real")
     told = ", ".join(f"{count[mark]} against a real {thing}" for mark, thing in REAL_THINGS.items())
     terminalreporter.write_line(f"tests that ran: {told}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where all tests were asked for, fail if one that docs/literature.md names did not pass, or was skipped."""
+    chosen = session.config.option
+    every = session.config.args_source == pytest.Config.ArgsSource.TESTPATHS
+    if not every or chosen.markexpr or chosen.keyword or chosen.collectonly or hasattr(session.config, "workerinput"):
+        return
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    outcomes = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
+    left = not_passed(NODES, {each: {report.nodeid for report in terminal.getreports(each)} for each in outcomes})
+    if left:
+        terminal.ensure_newline()
+        terminal.write_line(f"docs/literature.md names what did not pass: {', '.join(left)}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def missing(what: str) -> NoReturn:

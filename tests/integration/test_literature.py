@@ -9,18 +9,15 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
-from xml.etree import ElementTree
 
 import pytest
 
 from tests.databases import migrated_store
 from tests.integration.command_line import apprentice
+from tests.literature import COMMANDS, NODES, TABLE, not_passed
 from tests.made_up import made_up
-from tests.unit.test_docs import read, rows
 
 ROOT = Path(__file__).parents[2]
-PAGE = "docs/literature.md"
 
 CLAIMED = (
     *("Memory agent", "Q-learning agent", "ε-greedy agent", "Reward shaping", "Reward normalisation", "Safe execution"),
@@ -38,23 +35,6 @@ CLAIMED = (
     *("Credit assignment", "Off-policy evaluation"),
 )
 """Systems and ideas that the product has or was asked for."""
-
-
-class Row(NamedTuple):
-    """A row of the table after its first column."""
-
-    where: str
-    command: str
-    effect: str
-    left_out: str
-
-    def commands(self) -> list[str]:
-        return re.findall(r"`([^`]+)`", self.command)
-
-
-TABLE = {idea: Row(*cells) for idea, cells in rows(read(PAGE)).items()}
-COMMANDS = [each for row in TABLE.values() for each in row.commands()]
-NODES = [each.removeprefix("pytest ") for each in COMMANDS if each.startswith("pytest ")]
 
 
 def test_every_idea_has_its_row() -> None:
@@ -94,19 +74,23 @@ def test_tests_that_are_named_are_there() -> None:
     assert list(defined()) == NODES
 
 
-@pytest.mark.extended
-@pytest.mark.sandbox
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_tests_pass(tmp_path: Path) -> None:
-    """In one process: each passes, and none is skipped."""
-    report = tmp_path / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", f"--junitxml={report}", *NODES]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    ran = {case.get("name", "").partition("[")[0] for case in ElementTree.parse(report).iter("testcase")}
-    assert {node.partition("::")[2] for node in NODES} - {""} <= ran
-    assert [each.tag for each in ElementTree.parse(report).iter() if each.tag in ("skipped", "failure", "error")] == []
+NODE = "tests/unit/test_a.py::test_it"
+
+
+@pytest.mark.parametrize(
+    ("reports", "left"),
+    [
+        ({"passed": [f"{NODE}[1]", f"{NODE}[2]"]}, []),
+        ({"passed": [f"{NODE}_too"]}, [NODE]),
+        ({"passed": [f"{NODE}[1]"], "skipped": [f"{NODE}[2]"]}, [NODE]),
+        ({"passed": [f"{NODE}@group"]}, []),
+        ({"passed": [NODE], "error": [NODE]}, [NODE]),
+        ({}, [NODE]),
+    ],
+)
+def test_what_did_not_pass_is_found(reports: dict[str, list[str]], left: list[str]) -> None:
+    """The run of all tests fails by it, see tests/conftest.py."""
+    assert not_passed([NODE], reports) == left
 
 
 @pytest.mark.extended

@@ -22,6 +22,7 @@ from bot.web.metrics import Metrics
 from memory.model.jobs import JobState
 from memory.store.upkeep import ENDED
 from tests.json_contracts import documented, undocumented
+from tests.pages import ROOT, read, rows
 from tests.unit.test_house import BANNED
 from workers.configuration.reading import read_configuration
 from workers.configuration.schema import json_schema
@@ -36,7 +37,6 @@ from workers.settings import (
     known_variables,
 )
 
-ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
@@ -73,26 +73,11 @@ EXPLAINED_BY_THEIR_TABLES = {"why", "forget"}
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
-def read(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
 def section(page: str, heading: str) -> str:
     """The text under a second-level heading."""
     found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", read(page), re.MULTILINE | re.DOTALL)
     assert found, f"{page} has no section {heading!r}"
     return found[1]
-
-
-def rows(text: str) -> dict[str, list[str]]:
-    """The first column of a table, without its ticks, to the other columns."""
-    found = {}
-    for line in text.splitlines():
-        if line.startswith("| ") and not line.startswith("| ---"):
-            first, *others = (cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|")))
-            found[first.strip("`")] = others
-    found.pop(next(iter(found)))  # the head
-    return found
 
 
 def in_code(page: str) -> Iterator[str]:
