@@ -102,8 +102,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     outcomes = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
     left = not_passed(NODES, {each: {report.nodeid for report in terminal.getreports(each)} for each in outcomes})
     if left:
-        terminal.ensure_newline()
-        terminal.write_line(f"docs/literature.md names what did not pass: {', '.join(left)}")
+        terminal.write_line(f"\ndocs/literature.md names what did not pass: {', '.join(left)}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
