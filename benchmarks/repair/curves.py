@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,7 @@ from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 
 PRESENT_POLICY = "present"
+UNTAUGHT = "best first"
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +111,7 @@ WAYS: Mapping[str, Way] = MappingProxyType(
         PRESENT_POLICY: Way(),
         "control": Way(version=CONTROL),
         "priors only": Way(learner=UntaughtTable, remembers=False),
-        "best first": Way(learner=BestFirst, remembers=False),
+        UNTAUGHT: Way(learner=BestFirst, remembers=False),
         "without table": Way(learner=UntaughtTable),
         "without choices": Way(learner=BestFirst),
         "without replay": Way(replays=False),
@@ -211,8 +212,14 @@ def is_solution(case: Case, patch: str) -> bool:
     )
 
 
-def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, keep: Path) -> list[Tried]:
-    """Every case by every way and seed; what `keep` holds of them is kept, as long as it holds whole cases."""
+def lived(
+    cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, keep: Path, *, reach: int = 0
+) -> list[Tried]:
+    """Every case by every way and seed; `keep` holds those of whole cases at any time.
+
+    With `reach`, only cases for which the search of everything, with an empty memory, finds something that passes the failing
+    tests, with so many candidates.
+    """
     embedder = MiniLM()
     embedder.embed(["loaded before anything is tried"])
     sandbox, known = Remembered(Bubblewrap()), KnownVerdicts()
@@ -228,13 +235,17 @@ def lived(cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, kee
         right = Judge(remembering(scratch / "judge", LONGEST, 1, embedder))
         for life in lives:
             stack.callback(life.close)
-        for case in cases:
+        for number, case in enumerate(cases):
             began = time.monotonic()
-            for life in lives:
-                found.append(life.meet(case, right))
-                bar.advance(shown)
             sandbox.forget()
             known.forget()
+            bar.advance(shown, len(lives))
+            if reach:
+                with closing(Life(UNTAUGHT, 1, scratch / f"reach-{number}", embedder, sandbox, reach, known)) as first:
+                    if not first.meet(case, right).plausible:
+                        print(f"{case.id}: out of reach, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                        continue
+            found += [life.meet(case, right) for life in lives]
             keep.write_bytes(msgspec.json.encode(found))
             mine = [each for each in found if each.case == case.id]
             told = f"{sum(each.right for each in mine)} of {len(mine)} right, {time.monotonic() - began:.0f} s"
@@ -307,6 +318,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=[*WAYS], default=[*WAYS])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--candidates", type=int, default=300, metavar="N", help="so many for each repair at most")
+    parser.add_argument("--reach", type=int, default=0, metavar="N", help="only cases that N untaught candidates reach")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="write every repair here")
     given = parser.parse_args()
     try:
@@ -316,11 +328,12 @@ def main() -> None:
     except BadCase as problem:
         parser.error(str(problem))
     cases = sorted(cases, key=lambda case: case.labels.get("made", ""))
-    found = lived(cases, given.ways, given.seeds, given.candidates, given.json)
-    packages = len({case.labels.get("project") for case in cases})
+    found = lived(cases, given.ways, given.seeds, given.candidates, given.json, reach=given.reach)
+    met = [case for case in cases if case.id in {each.case for each in found}]
+    packages, repaired = (len({case.labels.get("project") for case in of}) for of in (cases, met))
     show(
-        f"repairs in the order of time: {len(cases)} cases of {packages} packages, {given.seeds} seeds, "
-        f"{given.candidates} candidates each at most",
+        f"repairs in the order of time: {len(met)} of {len(cases)} cases, of {repaired} of {packages} packages, "
+        f"{given.seeds} seeds, {given.candidates} candidates each at most",
         report(found, given.candidates),
     )
 

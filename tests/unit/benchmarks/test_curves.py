@@ -21,12 +21,12 @@ PATCH = """\
 """
 
 
-def cases(folder: Path) -> list[Case]:
+def cases(folder: Path, check: str = CHECK) -> list[Case]:
     """One past fix, judged by a suite that its repair does not see."""
     write_case(
         folder / "shop",
         name="shop",
-        files={"shop.py": SUM, "test_shop.py": CHECK},
+        files={"shop.py": SUM, "test_shop.py": check},
         test_command="python -m pytest -q",
         budget_seconds=60.0,
         held_out={"test_shop.py": CHECK + "\n\ndef test_more():\n    assert total([4, 4]) == 8\n"},
@@ -49,6 +49,13 @@ def test_each_way_meets_each_case(tmp_path: Path) -> None:
     found = lived(cases(tmp_path), [PRESENT_POLICY, "without choices"], 1, 40, tmp_path / "found.json")
     assert [(each.way, each.right) for each in found] == [(PRESENT_POLICY, True), ("without choices", True)]
     assert all(0 < each.candidates <= 40 for each in found)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("check", "met"), [(CHECK, 1), (CHECK.replace("5, 8", "object(), 8"), 0)])
+def test_only_what_an_untaught_search_reaches_is_met(tmp_path: Path, check: str, met: int) -> None:
+    """The rest would tell nothing and take most of the time."""
+    assert len(lived(cases(tmp_path, check), [PRESENT_POLICY], 1, 40, tmp_path / "found.json", reach=40)) == met
 
 
 def tried(way: str, case: str, candidates: int, *, right: bool) -> Tried:
