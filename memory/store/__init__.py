@@ -30,7 +30,7 @@ __all__ = ["Store", "await_store", "open_store"]
 
 LONGEST_PAUSE = 5.0
 
-HEAD = "0080"
+HEAD = "0085"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"

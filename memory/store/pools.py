@@ -12,7 +12,18 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, false, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 
 from memory.model import PERIOD, Cell, Factor, Level
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
@@ -299,65 +310,78 @@ def _stored(connection: Connection, which: ColumnElement[bool], *, hold: bool = 
 
 Found = dict[tuple[Level, str, Factor], Cell]
 
+Place = tuple[int, str, str]
+"""The number of a level in a list of them, strategy, factor: a cell that is read."""
+
 _FACTORS = {factor.value: factor for factor in Factor}
 
 
 @cache
-def _of_levels(levels: int) -> Select[Any]:
+def _of_levels(levels: int) -> CompoundSelect[Any]:
     """What is stored at so many levels, of a repository and of all: made once, as making it takes as long as running it.
 
-    The levels are alternatives, as SQLite searches no index for a row value in a list.
+    Each row begins with the number of its level: the names of levels are long, and known. One query for each, as SQLite
+    searches no index for a row value in a list.
     """
+    stored = (pools.c.strategy, pools.c.factor, pools.c.repository, pools.c.period, *(pools.c[n] for n in Pool._fields))
     whose = pools.c.repository.in_((bindparam("repository"), EVERYBODY))
-    places = (
-        and_(*(pools.c[part] == bindparam(f"{part}{number}") for part in Level._fields), whose)
-        for number in range(levels)
+    return union_all(
+        *(
+            select(literal_column(str(number)), *stored).where(
+                *(pools.c[part] == bindparam(f"{part}{number}") for part in Level._fields), whose
+            )
+            for number in range(levels)
+        )
     )
-    stored = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields))
-    return stored.where(or_(false(), *places))
 
 
 def _stored_at(
     connection: Connection, levels: Sequence[Level], repository: str
-) -> tuple[dict[Spot, tuple[int, Pool]], dict[Spot, tuple[int, Pool]]]:
+) -> tuple[dict[Place, tuple[int, Pool]], dict[Place, tuple[int, Pool]]]:
     """By cell, the pools of a repository, and those of all, with their periods."""
     given = {f"{part}{n}": value for n, level in enumerate(levels) for part, value in level._asdict().items()}
-    own: dict[Spot, tuple[int, Pool]] = {}
-    everybody: dict[Spot, tuple[int, Pool]] = {}
+    own: dict[Place, tuple[int, Pool]] = {}
+    everybody: dict[Place, tuple[int, Pool]] = {}
     rows = connection.execute(_of_levels(len(levels)), {**given, "repository": repository}).all()
-    for scope, key, strategy, factor, whose, period, weight, value, repositories, people in rows:
+    for number, strategy, factor, whose, period, weight, value, repositories, people in rows:
         found = everybody if whose == EVERYBODY else own
-        found[scope, key, strategy, factor] = period, Pool(weight, value, repositories, people)
+        found[number, strategy, factor] = period, Pool(weight, value, repositories, people)
     return own, everybody
 
 
 def read(
     connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int
 ) -> tuple[Found, set[Key]]:
-    """The cells at these levels that hold evidence for a repository, as it counts in a period; and the pools that are of an
-    earlier one."""
+    """The cells at these levels, of which there is one at least, that hold evidence for a repository, as it counts in a
+    period; and the pools that are of an earlier one."""
     of_own, of_all = _stored_at(connection, levels, repository)
     nothing = period, Pool()
-    parts: dict[Spot, tuple[Pool, Pool]] = {}
-    unsure: list[Key] = []
-    for spot in of_own.keys() | of_all.keys():
-        then, mine = of_own.get(spot, nothing)
-        of, whole = of_all.get(spot, nothing)
+    parts: dict[Place, tuple[Pool, Pool]] = {}
+    unsure: dict[Spot, Place] = {}
+    for place in of_own.keys() | of_all.keys():
+        then, mine = of_own.get(place, nothing)
+        of, whole = of_all.get(place, nothing)
         others = without(whole, mine, quorum) if of == then == period else None
         if others is None:
-            unsure.append((*spot, EVERYBODY))
+            unsure[_spot(levels, place)] = place
         else:
-            parts[spot] = (mine, others)
+            parts[place] = (mine, others)
     for batch in in_batches(unsure, 200):
-        rows = rows_where(connection, or_(*map(_of, batch)))
-        parts |= {spot: _parts(faded(each, period), repository) for spot, each in rows.items()}
+        rows = rows_where(connection, or_(*(_of((*spot, EVERYBODY)) for spot in batch)))
+        parts |= {unsure[spot]: _parts(faded(each, period), repository) for spot, each in rows.items()}
     found = {}
-    for (scope, at, strategy, name), (own, others) in parts.items():
+    for (number, strategy, name), (own, others) in parts.items():
         factor = _FACTORS[name]
         if cell := reached(own, others, factor, quorum):
-            found[Level(scope, at), strategy, factor] = cell
+            found[levels[number], strategy, factor] = cell
     stored = ((of_own, repository), (of_all, EVERYBODY))
-    return found, {(*spot, whose) for each, whose in stored for spot, (of, _) in each.items() if of < period}
+    old = {(*_spot(levels, at), whose) for each, whose in stored for at, (of, _) in each.items() if of < period}
+    return found, old
+
+
+def _spot(levels: Sequence[Level], place: Place) -> Spot:
+    number, strategy, factor = place
+    return (*levels[number], strategy, factor)
 
 
 def without(whole: Pool, own: Pool, quorum: int) -> Pool | None:

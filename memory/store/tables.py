@@ -235,6 +235,7 @@ pools = Table(
     *_required(Integer, "period"),
     *_required(BigInteger, "weight", "value"),
     *_required(Integer, "repositories", "people"),
+    sqlite_with_rowid=False,  # rows lie in the order of the key, by which a choice reads
 )
 """What a repository's evidence in a cell adds up to in a period, and all repositories' in a shared one."""
 

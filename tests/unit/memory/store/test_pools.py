@@ -192,18 +192,25 @@ def test_a_rebuild_makes_the_pools_anew(store: Store, decide: Decide, react: Rea
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == {}
 
 
-def test_a_database_without_own_pools_is_upgraded(
-    store: Store, database_url: str, decide: Decide, react: React, now: datetime
+ALONE = "scope, key, strategy, factor, period, weight, value, repositories, people FROM pools WHERE repository = '*'"
+
+
+@pytest.mark.parametrize(("revision", "former"), [("0060", ALONE), ("0080", "* FROM pools")])
+def test_pools_of_a_former_schema_are_made_anew(
+    store: Store, database_url: str, decide: Decide, react: React, now: datetime, revision: str, former: str
 ) -> None:
-    """One of revision 0060, whose pools are those of all alone, reads the same afterwards."""
+    """In 0060 they are those of all repositories alone, in 0080 SQLite keeps them by row id; both read the same afterwards."""
     rng = random.Random(7)
     teach(store, decide, react, *(evidence(rng, period_of(now)) for _ in range(40)))
     before = store.ledger.cells(LEVELS, repository=HERE, at=now)
-    columns = "scope, key, strategy, factor, period, weight, value, repositories, people"
     with store.database.writing() as connection:
-        connection.execute(text(f"CREATE TABLE former AS SELECT {columns} FROM pools WHERE repository = '*'"))
+        connection.execute(text(f"CREATE TABLE former AS SELECT {former}"))
         connection.execute(text("DROP TABLE pools"))
         connection.execute(text("ALTER TABLE former RENAME TO pools"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0060'"))
+        connection.execute(text(f"UPDATE alembic_version SET version_num = '{revision}'"))
     with open_store(database_url) as upgraded:
         assert upgraded.ledger.cells(LEVELS, repository=HERE, at=now) == before != {}
+        with upgraded.database.reading() as connection:
+            if connection.dialect.name == "sqlite":
+                made = connection.execute(text("SELECT sql FROM sqlite_master WHERE name = 'pools'")).scalar_one()
+                assert "WITHOUT ROWID" in made
