@@ -4,6 +4,8 @@ Each way to repair meets the same cases one after another with one memory. A rep
 passes the failing tests and those that cover it; then a maintainer merges it if the fix's whole suite passes with it, or,
 where that cannot run here, if it is the fix, and closes it otherwise. That is what is called right. A candidate that was tried once is not run again: its verdict and its
 time are known then. Candidates end a repair, not seconds. One that is not right is worth all that may be tried.
+
+With `--whole` a repair is what a user waits for: rivals are looked for, what is found is proven, and the clock ends it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -41,6 +42,7 @@ from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
+from workers.ports import Sandbox
 from workers.repair.engines.engine import RepairDeps
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
@@ -121,18 +123,27 @@ WAYS: Mapping[str, Way] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What ends a repair: `most` candidates, whose verdicts are `known` once they were tried; without these the clock."""
+
+    most: int
+    sandbox: Sandbox
+    known: KnownVerdicts | None
+    seconds: float = LONGEST
+
+    def clock(self) -> float:
+        """Seconds of tests, or all that pass."""
+        return time.monotonic() if self.known is None else self.known.seconds
+
+
 class Life:
     """One way's repairs with one seed, which share a memory."""
 
-    def __init__(
-        self, name: str, seed: int, home: Path, embedder: Embedder, sandbox: Remembered, most: int, known: KnownVerdicts
-    ) -> None:
+    def __init__(self, name: str, seed: int, home: Path, embedder: Embedder, bounds: Bounds) -> None:
         self.name, self.seed = name, seed
-        self._way = WAYS[name]
-        self._context = remembering(home, LONGEST, seed, embedder)
-        self._sandbox = sandbox
-        self._most = most
-        self._known = known
+        self._way, self._bounds = WAYS[name], bounds
+        self._context = remembering(home, bounds.seconds, seed, embedder)
 
     def close(self) -> None:
         """Its memory."""
@@ -141,14 +152,14 @@ class Life:
     def meet(self, case: Case, right: Callable[[Case, Repaired], bool]) -> Tried:
         """Repair one case, and hear what the maintainer says."""
         context = self._context.for_task(case.id)
-        context.__dict__["sandbox"] = self._sandbox  # where the cached property keeps it
-        before, repaired = self._known.seconds, None
+        context.__dict__["sandbox"] = self._bounds.sandbox  # where the cached property keeps it
+        began, repaired = self._bounds.clock(), None
         try:
             with opened(case, context) as (task, project):
                 repaired = repair(task, project, self._deps(context))
         except ApprenticeError as error:
             print(f"{case.id} did not run: {error}", file=sys.stderr)
-        seconds = self._known.seconds - before
+        seconds = self._bounds.clock() - began
         is_right = repaired is not None and repaired.proven is not None and right(case, repaired)
         if repaired is not None and self._way.hears:
             self._hear(case, repaired, accepted=is_right)
@@ -156,7 +167,7 @@ class Life:
             way=self.name,
             case=case.id,
             seed=self.seed,
-            candidates=repaired.candidates if repaired else self._most,
+            candidates=repaired.candidates if repaired else self._bounds.most,
             seconds=round(seconds, 2),
             plausible=repaired is not None and repaired.proven is not None,
             right=is_right,
@@ -165,13 +176,14 @@ class Life:
     def _deps(self, context: Context) -> RepairDeps:
         way = self._way
         learner = way.learner(context.store, context.rng, context.clock, control_share=0.0, policy_version=way.version)
-        deps = replace(context.repair_deps(), learner=learner, remember=way.remembers)
-        return replace(deps, session=partial(self._session, progress=deps.progress))
+        return replace(context.repair_deps(), learner=learner, remember=way.remembers, session=self._session)
 
-    def _session(self, *given: Any, progress: Callable[[str], None], **named: Any) -> SearchSession:  # noqa: ANN401, ARG002
-        untaught: dict[str, Any] = {} if self._way.weighs else {"weights": {}, "verdicts": {}}
+    def _session(self, *given: Any, **named: Any) -> SearchSession:  # noqa: ANN401
+        named |= {} if self._way.weighs else {"weights": {}, "verdicts": {}}
+        if self._bounds.known is None:
+            return SearchSession(*given, **named)
         session = FirstFound if self._way.replays else WithoutReplay
-        return session(*given, most=self._most, known=self._known, **(named | untaught))
+        return session(*given, most=self._bounds.most, known=self._bounds.known, **named)
 
     def _hear(self, case: Case, repaired: Repaired, *, accepted: bool) -> None:
         if repaired.proven is not None:
@@ -213,22 +225,31 @@ def is_solution(case: Case, patch: str) -> bool:
 
 
 def lived(
-    cases: Sequence[Case], ways: Sequence[str], seeds: int, most: int, keep: Path, *, reach: int = 0
+    cases: Sequence[Case],
+    ways: Sequence[str],
+    seeds: int,
+    most: int,
+    keep: Path,
+    *,
+    reach: int = 0,
+    whole: float | None = None,
 ) -> list[Tried]:
     """Every case by every way and seed; `keep` holds those of whole cases at any time.
 
     With `reach`, only cases for which the search of everything, with an empty memory, finds something that passes the failing
-    tests, with so many candidates.
+    tests, with so many candidates. With `whole`, repairs as users have them, of so many seconds each.
     """
     embedder = MiniLM()
     embedder.embed(["loaded before anything is tried"])
     sandbox, known = Remembered(Bubblewrap()), KnownVerdicts()
+    first_found = Bounds(most=most, sandbox=sandbox, known=known)
+    bounds = first_found if whole is None else Bounds(most=most, sandbox=Bubblewrap(), known=None, seconds=whole)
     found: list[Tried] = []
     with ExitStack() as stack, progress_bar(Console(stderr=True)) as bar:
         shown = bar.add_task("", total=len(cases) * len(ways) * seeds)
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="apprentice-curves-")))
         lives = [
-            Life(way, seed, scratch / f"{number}-{seed}", embedder, sandbox, most, known)
+            Life(way, seed, scratch / f"{number}-{seed}", embedder, bounds)
             for seed in range(1, seeds + 1)
             for number, way in enumerate(ways)
         ]
@@ -241,7 +262,8 @@ def lived(
             known.forget()
             bar.advance(shown, len(lives))
             if reach:
-                with closing(Life(UNTAUGHT, 1, scratch / f"reach-{number}", embedder, sandbox, reach, known)) as first:
+                home = scratch / f"reach-{number}"
+                with closing(Life(UNTAUGHT, 1, home, embedder, replace(first_found, most=reach))) as first:
                     if not first.meet(case, right).plausible:
                         print(f"{case.id}: out of reach, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
                         continue
@@ -280,7 +302,7 @@ def compared(found: Sequence[Tried], way: str, most: int) -> list[tuple[str, str
         (f"share right, less that of {way}", share.shown()),
         (f"candidates over {way}, by case", bootstrap(candidates, by_case).shown()),
         (f"candidates over {way}, in total", bootstrap(candidates, in_total).shown()),
-        (f"seconds of tests over {way}, in total", bootstrap(seconds, in_total).shown()),
+        (f"seconds over {way}, in total", bootstrap(seconds, in_total).shown()),
     ]
 
 
@@ -319,8 +341,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--candidates", type=int, default=300, metavar="N", help="so many for each repair at most")
     parser.add_argument("--reach", type=int, default=0, metavar="N", help="only cases that N untaught candidates reach")
+    parser.add_argument(
+        "--whole", type=float, metavar="SECONDS", help="with rivals and proof, ended by the clock, not by candidates"
+    )
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="write every repair here")
     given = parser.parse_args()
+    if given.whole and not all(WAYS[way].replays for way in given.ways):
+        parser.error("with --whole no way can do without replay; leave it out of --ways")
     try:
         for clone in given.clones:
             history.make(clone, given.into, most=given.most)
@@ -328,13 +355,13 @@ def main() -> None:
     except BadCase as problem:
         parser.error(str(problem))
     cases = sorted(cases, key=lambda case: case.labels.get("made", ""))
-    found = lived(cases, given.ways, given.seeds, given.candidates, given.json, reach=given.reach)
+    found = lived(cases, given.ways, given.seeds, given.candidates, given.json, reach=given.reach, whole=given.whole)
     met = [case for case in cases if case.id in {each.case for each in found}]
     packages, repaired = (len({case.labels.get("project") for case in of}) for of in (cases, met))
     show(
         f"repairs in the order of time: {len(met)} of {len(cases)} cases, of {repaired} of {packages} packages, "
-        f"{given.seeds} seeds, {given.candidates} candidates each at most",
-        report(found, given.candidates),
+        f"{given.seeds} seeds, {f'{given.whole:.0f} s' if given.whole else f'{given.candidates} candidates'} each at most",
+        report(found, max([given.candidates, *(each.candidates for each in found)])),
     )
 
 

@@ -51,6 +51,15 @@ def test_each_way_meets_each_case(tmp_path: Path) -> None:
     assert all(0 < each.candidates <= 40 for each in found)
 
 
+@pytest.mark.extended
+@pytest.mark.sandbox
+def test_a_whole_repair_takes_what_a_user_waits_for(tmp_path: Path) -> None:
+    """Its seconds are those of the clock, which are more than those of the search up to the first candidate that passes."""
+    ways = [PRESENT_POLICY], 1, 40, tmp_path / "found.json"
+    (alone,), (whole,) = (lived(cases(tmp_path), *ways, whole=seconds) for seconds in (None, 60.0))
+    assert (whole.right, whole.seconds > alone.seconds) == (True, True)
+
+
 @pytest.mark.sandbox
 @pytest.mark.parametrize(("check", "met"), [(CHECK, 1), (CHECK.replace("5, 8", "object(), 8"), 0)])
 def test_only_what_an_untaught_search_reaches_is_met(tmp_path: Path, check: str, met: int) -> None:
