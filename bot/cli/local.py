@@ -58,6 +58,15 @@ class FailOn(StrEnum):
 Python = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Interpreter of the project. Default: your environment for it.")
 ]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        min=1.0,
+        help="Seconds to spend at most, proofs included: a third of them to find what fails. "
+        "Default: 120, or APPRENTICE_BUDGET_SECONDS.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of every random choice. Default: another one each time.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict alone, and no progress.")]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print everything: all tests, findings, attempts and odds.")
@@ -68,17 +77,8 @@ def fix(
     path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
     test_command: Annotated[str | None, typer.Option(help="How to run the tests. Default: python -m pytest")] = None,
     python: Python = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            min=1.0,
-            help="Seconds to spend at most, proofs included: a third of them to find what fails. "
-            "Default: 120, or APPRENTICE_BUDGET_SECONDS.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of every random choice. Default: another one each time.")
-    ] = None,
+    budget: Budget = None,
+    seed: Seed = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the proven patch into PATH.")] = False,
     patch: Annotated[
         bool, typer.Option("--patch", help="Print the proven patch and nothing else, for `git apply`.")
