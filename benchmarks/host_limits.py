@@ -24,12 +24,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.report import show
-from workers.context import open_job_context
 from workers.diffs import parse_diff
 from workers.errors import ApprenticeError
 from workers.flows.repair import issue_test
 from workers.git import FETCHING, FETCHING_MUCH, Mirror
 from workers.git_command import run_git
+from workers.job_context import open_job_context
 from workers.jobs import CheckPolicy, Job
 from workers.messages.markdown import prose
 from workers.queue.runner import rows, run_leased

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import Engine, event
 
-from workers.context import JobContext, open_job_context
 from workers.flows import FLOWS
 from workers.home import scratch
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import Job
 from workers.queue.celery_app import run_worker
 from workers.queue.runner import Flow, kind_of

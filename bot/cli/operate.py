@@ -50,9 +50,10 @@ def worker() -> None:
     import structlog
 
     from workers import logs, traces
-    from workers.context import check_worker, open_job_context
+    from workers.context import check_worker
     from workers.flows import FLOWS
     from workers.home import scratch
+    from workers.job_context import open_job_context
     from workers.queue.celery_app import make_celery, run_worker
     from workers.sandbox.tiers import log_sandbox
 

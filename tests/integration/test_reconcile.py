@@ -15,10 +15,10 @@ from bot.playground.models import App, WebhookDelivery
 from memory.model.jobs import Delivery, LeasedJob
 from memory.retrieval.embeddings import HashedWords
 from tests.playground import Playground, fail, minting_for
-from workers.context import JobContext, open_job_context
 from workers.errors import CannotRun, Unavailable
 from workers.flows import maintenance
 from workers.flows.maintenance import MOST_FAILURES
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
 from workers.queue.runner import rows
 from workers.queue.sweeper import enqueue_comparison

@@ -32,9 +32,9 @@ from memory.store import open_store
 from tests.databases import migrated
 from tests.playground import Maintainer, Playground, fail, minting_for
 from tests.stories.pantry import FILES
-from workers.context import JobContext, open_job_context
 from workers.errors import Retryable
 from workers.flows import FLOWS
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import PollReactions, RepositoryRef
 from workers.queue.runner import Send, rows, run_leased
 from workers.settings import WebSettings, WorkerSettings

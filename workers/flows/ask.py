@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from memory.explain import explain
 from memory.model import Actor, PostKind
 from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse, render
-from workers.context import JobContext
 from workers.errors import BadInput, Gone
 from workers.flows.replies import connected, post_comment
 from workers.git import Mirror, email_of
+from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, ShareLearnings
 from workers.messages import conversation
 from workers.messages.markdown import SKIP_CI, code

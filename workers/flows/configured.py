@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from workers.configuration.reading import ConfigurationFile, Mistake, configuration_of, read_configuration
 from workers.configuration.schema import NOTHING_CHOSEN, PATH, RepositoryConfiguration
-from workers.context import JobContext
 from workers.errors import CannotRun
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
+from workers.job_context import JobContext
 from workers.jobs import RepositoryRef, ReviewPull
 from workers.messages import configuration as messages
 from workers.ports import PullRequest

@@ -25,7 +25,6 @@ from memory.model import (
 )
 from memory.reflections import digest, keep
 from memory.rewards import trusted
-from workers.context import JobContext
 from workers.diffs import apply_unified, parse_diff, patched, split_lines
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
@@ -35,6 +34,7 @@ from workers.flows.replies import post_comment, reply_to_outsider
 from workers.flows.rounds import REPAIR_OF_REVIEW, key_of_push
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
+from workers.job_context import JobContext
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
 from workers.review.suggestions import difference

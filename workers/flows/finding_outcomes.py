@@ -7,10 +7,10 @@ from functools import cache, partial
 from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
-from workers.context import JobContext
 from workers.diffs import Change, parse_diff, split_lines
 from workers.flows.rounds import Round
 from workers.history.outcomes import EndedFinding, ending, nothing, was_applied
+from workers.job_context import JobContext
 from workers.review.engine import Reviewed
 from workers.review.matching import touches
 from workers.review.plan import INLINE

@@ -11,12 +11,12 @@ from memory.model import Attempt, Failure, Permission, Post, PostKind, SignalKin
 from memory.parsing import parse_module
 from memory.rewards import trusted
 from memory.store.database import load
-from workers.context import JobContext
 from workers.diffs import parse_diff, patched, split_lines
 from workers.errors import Gone
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
 from workers.history.outcomes import was_applied
+from workers.job_context import JobContext
 from workers.jobs import Feedback, TrackPull
 from workers.repair.result import Repaired
 from workers.review.suggestions import difference

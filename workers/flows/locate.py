@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from memory.model import Decision, Post, PostKind, Task, TaskKind
 from memory.policy.issue_policy import ANSWER, asked_answer, decide_answer, state_of
-from workers.context import JobContext
 from workers.flows.configured import configuration_at
 from workers.flows.repair import issue_test
 from workers.flows.replies import connected, post_comment
+from workers.job_context import JobContext
 from workers.jobs import Job, LocateIssue
 from workers.localisation.locate import Located, locate
 from workers.messages import locating

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from memory.evaluation.rollback import check
 from memory.model.jobs import JobState
 from memory.store.documents import HookLogPosition
-from workers.context import JobContext
 from workers.errors import CannotRun, Limited, Unavailable
 from workers.history.learn import learn
+from workers.job_context import JobContext
 from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
 from workers.ports import HookDelivery, HookLogPage
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory.model.jobs import JobState
-from workers.context import JobContext
 from workers.flows.replies import may_command
+from workers.job_context import JobContext
 from workers.jobs import Fix, Job, ReviewPull, TrackPull, decode
 from workers.messages import review
 from workers.ports import PullRequest

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from memory.model import Action, Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
-from workers.context import JobContext
 from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
+from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
 from workers.messages import configuration
 from workers.messages import review as reviews

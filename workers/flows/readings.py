@@ -10,8 +10,8 @@ import msgspec
 
 from memory.errors import StoreError
 from memory.store import Store
-from workers.context import JobContext
 from workers.flows.rounds import Round
+from workers.job_context import JobContext
 from workers.review.engine import Reviewed
 
 VERSION = 1

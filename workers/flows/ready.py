@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workers.context import JobContext
 from workers.flows.replies import may_command
+from workers.job_context import JobContext
 from workers.jobs import Job, StartCi
 from workers.messages.markdown import SKIP_CI
 

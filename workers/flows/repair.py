@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.database import dump, load
 from workers.configuration.schema import PATH
-from workers.context import JobContext
 from workers.diffs import parse_diff, patched
 from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
@@ -24,6 +23,7 @@ from workers.flows.pinning import noted, outdated, taken_over
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
+from workers.job_context import JobContext
 from workers.jobs import Fix, Job
 from workers.messages import conversation, review
 from workers.messages import repair as repairs

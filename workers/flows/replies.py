@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
-from workers.context import JobContext
+from workers.job_context import JobContext
 from workers.jobs import (
     AnswerCommand,
     AnswerQuestion,

@@ -12,7 +12,6 @@ from msgspec import structs
 
 from memory.model import Action, Finding, TaskKind
 from memory.policy.review_policy import PostingDecision
-from workers.context import JobContext
 from workers.errors import CannotRun, Gone, JobStopped, Retryable
 from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
@@ -23,6 +22,7 @@ from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, missed, recognised
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
 from workers.ports import PullRequest

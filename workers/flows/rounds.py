@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 from memory.model import Decision, Finding, FindingLocation, Sighting, Task, location_of
 from memory.store.tasks import StoredTask
-from workers.context import JobContext
 from workers.diffs import Change, FileStatus, parse_diff
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.configured import ReadConfiguration
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import RepositoryRef, ReviewPull
 from workers.ports import PullRequest
 from workers.review.detectors.detector import MODEL

@@ -14,8 +14,8 @@ from memory.retrieval.embeddings import HashedWords
 from memory.rewards import contributions_of_outcome
 from tests.databases import migrated
 from tests.unit.memory.ledgers import logged
-from workers.context import JobContext, open_job_context
 from workers.flows import FLOWS, maintenance
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import CheckPolicy
 from workers.settings import WorkerSettings, load
 

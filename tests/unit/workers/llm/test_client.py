@@ -13,7 +13,7 @@ import pytest
 from memory.retrieval.embeddings import HashedWords
 from memory.store import Store
 from tests.databases import migrated_store
-from workers.context import open_job_context
+from workers.job_context import open_job_context
 from workers.llm.budgets import Price
 from workers.llm.client import PricedModel, models_of, tiers_of
 from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, ModelUnavailable

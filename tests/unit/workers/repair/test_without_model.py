@@ -13,7 +13,7 @@ import bot.local
 import workers.flows
 import workers.repair.episode
 from memory.model import Task, TaskKind
-from workers.context import open_job_context
+from workers.job_context import open_job_context
 from workers.settings import WorkerSettings
 
 context = open_job_context(WorkerSettings(home=Path(sys.argv[1])))

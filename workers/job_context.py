@@ -1,0 +1,150 @@
+"""What a job has besides: its lease, and GitHub as the App's installation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from threading import Event
+from typing import TYPE_CHECKING
+
+from structlog.contextvars import bind_contextvars
+
+from memory.model import Task, TaskKind
+from memory.model.jobs import LeasedJob
+from memory.retrieval.embeddings import Embedder
+from workers.configuration.schema import PATH
+from workers.context import Clock, Context, open_context
+from workers.errors import JobStopped
+from workers.git import Mirror
+from workers.jobs import RepositoryRef
+from workers.ports import SECONDS_BETWEEN_WRITES
+from workers.queue.idempotency import Effects
+from workers.queue.runner import Flow
+from workers.settings import WorkerSettings
+
+if TYPE_CHECKING:  # the command line without GitHub loads nothing of it
+    from workers.github.adapter import GitHub
+    from workers.github.auth import InstallationTokens
+    from workers.github.minting import MintingClient
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobContext(Context):
+    """A context whose flows act on GitHub.
+
+    `hook` is None where no minting process runs. `drop_token` forgets the token for a repository, `defaults` reads the
+    configuration file of a repository's owner.
+    """
+
+    connect: Callable[[RepositoryRef], GitHub]
+    hook: Callable[[], MintingClient | None]
+    defaults: Callable[[RepositoryRef], bytes | None] = lambda _repository: None
+    flows: Mapping[type, Flow] = field(default_factory=dict)
+    drop_token: Callable[[RepositoryRef], None] = lambda _repository: None
+    leased: LeasedJob | None = None
+
+    def for_job(self, leased: LeasedJob, stop: Event) -> JobContext:
+        """This context, for the effects of one job. Its progress raises JobStopped when `stop` is set."""
+
+        def progress(line: str) -> None:
+            if stop.is_set():
+                raise JobStopped("another worker has this job now, or what it is about is gone")
+            self.progress(line)
+
+        return replace(self, leased=leased, progress=progress)
+
+    @property
+    def job_id(self) -> str:
+        return self._lease.id
+
+    @property
+    def _lease(self) -> LeasedJob:
+        assert self.leased is not None, "a job runs under its lease"
+        return self.leased
+
+    @property
+    def effects(self) -> Effects:
+        """The effects of this job on GitHub, each made once."""
+        seconds = self.settings.lease_seconds
+        return Effects(store=self.store, leased=self._lease, lease_seconds=seconds, clock=self.clock)
+
+    def task(self, kind: TaskKind, repository: RepositoryRef, *, sha: str, number: int) -> Task:
+        """The task of this job, which the store knows from now on."""
+        key, now = repository.key, self.clock()
+        task = Task(id=self.job_id, kind=kind, repository=key, sha=sha, number=number, created_at=now)
+        self.store.tasks.add(task)
+        bind_contextvars(task=task.id)  # for the lines that follow
+        return task
+
+    def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
+        """The bare copy of a repository on GitHub."""
+        return Mirror(self._place_of_mirror(str(repository.id)), github.clone_url(), github.token())
+
+
+def open_job_context(
+    settings: WorkerSettings,
+    *,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+    progress: Callable[[str], None] = lambda _line: None,
+    flows: Mapping[type, Flow] | None = None,
+    seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
+) -> JobContext:
+    """A worker's context. It opens the store, and neither GitHub nor the sandbox yet."""
+    shared = open_context(settings, embedder=embedder, clock=clock, progress=progress)
+    from workers.github.auth import InstallationTokens  # a command without GitHub loads nothing of it
+    from workers.github.minting import MintingClient
+
+    minting = MintingClient(settings.socket())
+    tokens = InstallationTokens(minting.mint, shared.clock)
+    return JobContext(
+        **vars(shared),
+        connect=_connector(settings, minting, tokens, seconds_between_writes),
+        drop_token=tokens.drop,
+        hook=lambda: minting if settings.socket().exists() else None,
+        defaults=_owner_file(settings, minting, shared.clock),
+        flows=flows or {},
+    )
+
+
+def _connector(
+    settings: WorkerSettings, minting: MintingClient, tokens: InstallationTokens, seconds_between_writes: float
+) -> Callable[[RepositoryRef], GitHub]:
+    """Opens repositories on GitHub as the App's installation; raises Unavailable when no minting process answers."""
+    from workers.github.adapter import GitHub
+    from workers.github.auth import OwnAccount
+
+    own = OwnAccount(minting.identity)
+
+    def connect(repository: RepositoryRef) -> GitHub:
+        repository = tokens.current(repository)
+        return GitHub(
+            settings.github_url,
+            repository,
+            lambda: tokens.token(repository),
+            own,
+            seconds_between_writes=seconds_between_writes,
+        )
+
+    return connect
+
+
+def _owner_file(
+    settings: WorkerSettings, minting: MintingClient, clock: Clock
+) -> Callable[[RepositoryRef], bytes | None]:
+    """Reads the file of a repository's owner as the App's installation, which may not have the repository that holds it.
+
+    Asks for a token once a minute: the minting process gives so many a minute, and each review reads this file.
+    """
+    from workers.github.defaults import owner_file
+
+    minted_for = lru_cache(maxsize=1000)(lambda installation, _minute: minting.mint_defaults(installation))
+
+    def read(repository: RepositoryRef) -> bytes | None:
+        minted = minted_for(repository.installation_id, int(clock().timestamp() // 60))
+        if minted is None or minted.full_name == repository.full_name:
+            return None
+        return owner_file(settings.github_url, minted, repository.installation_id, PATH)
+
+    return read
