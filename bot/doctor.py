@@ -33,7 +33,7 @@ from workers.sandbox.bubblewrap import ROOT_DIRECTORIES
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
 from workers.sandbox.tiers import SandboxTier, problems, sandbox_of
-from workers.settings import MintSettings, WebSettings, WorkerSettings, loopback
+from workers.settings import MintSettings, WebSettings, WorkerSettings
 
 MODEL_SECONDS = WEB_SECONDS = 5.0
 LEAST_FREE_MB = 1024
@@ -359,7 +359,7 @@ def _secret(web: WebSettings) -> MachineCheck:
     if not secret:
         detail = "`apprentice serve` refuses to start until APPRENTICE_WEBHOOK_SECRET is set"
         return MachineCheck(name="webhook secret", state=CheckState.OPTIONAL, detail=detail)
-    address = f"http://{loopback(web.host)}:{web.port}/webhook"
+    address = f"{web.url(web.port)}/webhook"
     headers = {HEADER: sign(secret, PING), "X-GitHub-Event": "ping", "X-GitHub-Delivery": "apprentice-doctor"}
     headers["Content-Type"] = "application/json"
     try:

@@ -30,7 +30,6 @@ from workers.settings import (
     WebSettings,
     WorkerSettings,
     child_environment,
-    loopback,
 )
 
 TICK_SECONDS = 0.2
@@ -110,7 +109,7 @@ def up(web: WebSettings, mint: MintSettings, say: Callable[[str], None]) -> int:
     ready = threading.Event()
 
     def report_when_ready() -> None:
-        if not ready.is_set() and _answers(web.host, port):
+        if not ready.is_set() and _answers(web.url(port)):
             ready.set()
             say(f"ready: {address} (webhooks at {address}/webhook)")
 
@@ -212,8 +211,8 @@ def _free_port(host: str, port: int) -> int:
         return int(first.getsockname()[1])
 
 
-def _answers(host: str, port: int) -> bool:
+def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"http://{loopback(host)}:{port}/healthz", timeout=1.0, trust_env=False).is_success
+        return httpx.get(f"{url}/healthz", timeout=1.0, trust_env=False).is_success
     except httpx.HTTPError:
         return False

@@ -15,14 +15,7 @@ from pathlib import Path
 from typing import Literal, Self, TypeVar
 from urllib.parse import unquote
 
-from pydantic import (
-    Field,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from workers.errors import BadInput
@@ -126,6 +119,12 @@ class WebSettings(Settings):
     max_payload_mb: int = Field(
         25, ge=1, description="The web process refuses webhook bodies over this size; GitHub sends at most 25 MB."
     )
+
+    def url(self, port: int) -> str:
+        """Where this machine reaches a web process that listens on `port`."""
+        every = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}  # noqa: S104  # compared, not bound
+        host = every.get(self.host, self.host)
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class GitHubSettings(Settings):
@@ -341,11 +340,6 @@ class WorkerSettings(GitHubSettings):
         if most and not info.data.get("model_price"):
             raise ValueError(f"a limit in US dollars needs {PREFIX}MODEL_PRICE")
         return most
-
-
-def loopback(host: str) -> str:
-    """How this machine calls itself in a URL where a process listens on `host`."""
-    return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104  # compared, not bound
 
 
 def variable(name: str) -> str:

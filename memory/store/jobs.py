@@ -390,11 +390,8 @@ def _free(now: datetime) -> ColumnElement[bool]:
 
 
 def _burial(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:
-    return (
-        update(jobs)
-        .where(jobs.c.id == job_id)
-        .values(state=JobState.DEAD, abandoned=abandoned, ended_at=now, lease_until=None, reason=reason)
-    )
+    found = update(jobs).where(jobs.c.id == job_id)
+    return found.values(state=JobState.DEAD, abandoned=abandoned, ended_at=now, lease_until=None, reason=reason)
 
 
 def _effect(connection: Connection, key: str) -> Effect | None:
