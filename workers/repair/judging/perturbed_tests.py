@@ -276,13 +276,13 @@ class _Twin(ast.NodeTransformer):
 
     def _guarded(self, statement: ast.stmt) -> ast.stmt:
         """The statement, with any error that it raises turned into the word of failure."""
-        handler = ast.ExceptHandler(type=_expression("BaseException"), name=None, body=[_error(self._failed)])
+        handler = ast.ExceptHandler(type=parse_expression("BaseException"), name=None, body=[_error(self._failed)])
         return ast.Try(body=[statement], handlers=[handler], orelse=[], finalbody=[])
 
     def _expect_another_class(self, call: ast.expr) -> None:
         if self._perturb and isinstance(call, ast.Call) and call.args:
             kind = "warns" if "arn" in _called(call) else "raises"
-            call.args[0] = _expression(self._rng.choice(UNEXPECTED[kind]))
+            call.args[0] = parse_expression(self._rng.choice(UNEXPECTED[kind]))
             self._changes += 1
 
     def _other(self, test: ast.expr) -> ast.expr:
@@ -305,7 +305,7 @@ class _Twin(ast.NodeTransformer):
             return _equal(left, other)
         if (other := self._literal(left)) is not None:
             return _equal(other, right)
-        nothing = _expression("object()")
+        nothing = parse_expression("object()")
         return ast.BoolOp(op=ast.Or(), values=[_equal(left, nothing), _equal(nothing, right)])
 
     def _literal(self, node: ast.expr) -> ast.expr | None:
@@ -343,10 +343,6 @@ def _error(message: str) -> ast.stmt:
     return parse_module(f"raise AssertionError({message!r})").body[0]
 
 
-def _expression(text: str) -> ast.expr:
-    return parse_expression(text)
-
-
 def _equal(left: ast.expr, right: ast.expr) -> ast.Compare:
     return ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])
 
@@ -363,9 +359,8 @@ def _compared_once(function: FunctionNode) -> set[str]:
     read = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     asserted = [equality for node in nodes if isinstance(node, ast.Assert) for equality in _equalities(node.test)]
     sides = [side for equality in asserted for side in (equality.left, *equality.comparators)]
-    sides += [
-        side for node in nodes if _called(node) in EQUALITIES and isinstance(node, ast.Call) for side in node.args
-    ]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and _called(node) in EQUALITIES]
+    sides += [side for call in calls for side in call.args]
     return {side.id for side in sides if isinstance(side, ast.Name) and read[side.id] == 1}
 
 
