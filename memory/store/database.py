@@ -29,6 +29,7 @@ from sqlalchemy import (
     Delete,
     Dialect,
     Engine,
+    Executable,
     Table,
     Text,
     Update,
@@ -104,8 +105,14 @@ def connect(url: str) -> Database:
 
 def insert_new(connection: Connection, table: Table, row: Row) -> bool:
     """Insert `row` unless a unique key of it is taken; says whether it was inserted."""
-    statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(*table.primary_key)
-    return connection.execute(statement.values(row)).first() is not None
+    return connection.execute(inserting_new(connection.dialect.name, table), row).first() is not None
+
+
+@cache
+def inserting_new(dialect: str, table: Table) -> Executable:
+    """An INSERT of rows of which no unique key is taken, which gives their keys; made once, as making it takes long."""
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing().returning(*table.primary_key)
 
 
 def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:

@@ -25,7 +25,7 @@ from memory.model import (
     period_of,
 )
 from memory.store import pools, totals
-from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, row_of
+from memory.store.database import Database, Row, in_batches, insert_new, inserting_new, load, row_of
 from memory.store.pools import MILLION, QUORUM
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
 from memory.store.totals import OfOutcomes, OfSignals
@@ -42,7 +42,8 @@ class Ledger:
 
     def append_decision(self, decision: Decision) -> bool:
         """Append a decision; False when its id is known."""
-        return self.append_decisions([decision]) == 1
+        with self.database.writing() as connection:
+            return insert_new(connection, decisions, _of_decision(decision))
 
     def append_decisions(self, new: Iterable[Decision]) -> int:
         """Append decisions; one whose id is known is left as it is. Returns how many were new."""
@@ -321,7 +322,7 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[s
     if not rows:
         return []
     (key,) = table.primary_key
-    statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(key)
+    statement = inserting_new(connection.dialect.name, table)
     in_lock_order = sorted(rows, key=lambda row: str(row[key.name]))
     return list(connection.execute(statement, in_lock_order).scalars())
 
