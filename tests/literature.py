@@ -31,9 +31,7 @@ def not_passed(nodes: Sequence[str], reports: Mapping[str, Collection[str]]) -> 
     outcomes: dict[str, set[str]] = {}
     for outcome, ids in reports.items():
         for each in ids:
-            test = re.split(r"[\[@]", each, maxsplit=1)[
-                0
-            ]  # `@` is before the group by which xdist keeps tests together
+            test, *_ = re.split(r"[\[@]", each)  # after `@` xdist names the group that it keeps together
             for node in (test, test.partition("::")[0]):
                 outcomes.setdefault(node, set()).add(outcome)
     return [node for node in nodes if outcomes.get(node) != {"passed"}]

@@ -260,14 +260,16 @@ def lived(
             began = time.monotonic()
             sandbox.forget()
             known.forget()
-            bar.advance(shown, len(lives))
             if reach:
                 home = scratch / f"reach-{number}"
                 with closing(Life(UNTAUGHT, 1, home, embedder, replace(first_found, most=reach))) as first:
                     if not first.meet(case, right).plausible:
                         print(f"{case.id}: out of reach, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                        bar.advance(shown, len(lives))
                         continue
-            found += [life.meet(case, right) for life in lives]
+            for life in lives:
+                found.append(life.meet(case, right))
+                bar.advance(shown)
             keep.write_bytes(msgspec.json.encode(found))
             mine = [each for each in found if each.case == case.id]
             told = f"{sum(each.right for each in mine)} of {len(mine)} right, {time.monotonic() - began:.0f} s"
