@@ -30,8 +30,8 @@ help: ## this list
 demo: setup system ## the whole loop on this machine: webhook, proven fix, review, verdict, learning (ARGS=--stay keeps it up)
 	@$(BIN)/apprentice demo $(ARGS)
 
-quick: plugins ## lint, types, import rules, and the unit tests that need no server and no sandbox
-	@$(PYTEST) -m "not extended and not redis and not postgresql and not sandbox" tests/unit $(ARGS)
+quick: plugins check ## lint, types, import rules, and the fast unit tests that need no server and no sandbox
+	@$(PYTEST) -n auto -m "not extended and not slow and not redis and not postgresql and not sandbox" tests/unit $(ARGS)
 
 test: plugins system official ## set up, then lint, types, import rules and the tests, but for the extended ones
 	@$(PYTEST) -m "not extended" $(ARGS)

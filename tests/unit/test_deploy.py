@@ -223,6 +223,7 @@ print("served by", len(allowed))
 """
 
 
+@pytest.mark.slow
 def test_web_requirements_suffice(tmp_path: Path) -> None:
     """The web process and the sweeper start with what is in the web image, without torch and the rest."""
     listed = DEPLOY / "web-requirements.txt"

@@ -122,6 +122,7 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_grows_with_the_text(name: str) -> None:
     """No text makes a reader do the square of its length."""

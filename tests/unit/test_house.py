@@ -42,6 +42,8 @@ DOORS = {
 BLANKET = {"Exception", "BaseException"}
 WITH_DEPENDENCIES = {"anyio", "platformdirs"}
 """Distributions that the product needs and that happen to bring a pytest plugin."""
+PARSED = pytest.mark.xdist_group("parsed")
+"""On the tests that read every module's tree, so that one process parses them all."""
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -62,9 +64,15 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 @cache
+def trees() -> Mapping[str, ast.Module]:
+    """Every module by its dotted name, parsed once for all the tests that ask."""
+    return {name: ast.parse(path.read_text()) for name, path in modules()}
+
+
+@cache
 def imports() -> Mapping[str, frozenset[str]]:
-    """What each module imports, read once for all the tests that ask."""
-    return {name: frozenset(imported(ast.parse(path.read_text()))) for name, path in modules()}
+    """What each module imports."""
+    return {name: frozenset(imported(tree)) for name, tree in trees().items()}
 
 
 def run(*command: str) -> None:
@@ -102,7 +110,7 @@ def test_every_module_has_a_place() -> None:
     assert named <= existing, f"docs/architecture.md names what does not exist: {sorted(named - existing)}"
 
 
-@pytest.mark.xdist_group("doors")
+@PARSED
 @pytest.mark.parametrize("library", DOORS)
 def test_one_door_each(library: str) -> None:
     """What is imported through one door is imported nowhere else."""
@@ -130,10 +138,11 @@ def test_the_environment_has_one_door() -> None:
     assert not strangers
 
 
+@PARSED
 def test_no_silent_blanket_except() -> None:
     """Whoever catches everything stands at a process's edge and re-raises or logs."""
-    for name, path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler):
                 caught = {n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)} if node.type else BLANKET
                 silent = all(isinstance(statement, ast.Pass | ast.Continue) for statement in node.body)
@@ -195,21 +204,22 @@ def texts(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
+@PARSED
 def test_class_names_are_unique() -> None:
     """A public class name exists once in the product."""
     places: dict[str, list[str]] = {}
-    for name, path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(name)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+@PARSED
 def test_plain_words() -> None:
     """No public name, docstring, log line or message uses a word that plain English does without."""
     found = []
-    for name, path in modules():
-        tree = ast.parse(path.read_text())
+    for name, tree in trees().items():
         found += [
             f"{name}: {each}"
             for each in definitions(tree)

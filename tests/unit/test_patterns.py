@@ -224,12 +224,14 @@ def faults(pattern: re.Pattern[Any], methods: Sequence[str]) -> Iterator[str]:
 HOLDING = [name for name, path in modules() if "import re\n" in path.read_text()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in HOLDING if any(patterns(name))])
 def test_patterns_are_linear(name: str) -> None:
     """Whatever text a pattern of this module meets, its cost grows with the text's length."""
     assert [fault for pattern, methods in patterns(name) for fault in faults(pattern, sorted(methods))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hostile", [r"\s+$", r"[a-z.]+:", r"\beyJ[\w-]+\.eyJ", r"<a>.*?</a>", r"^(`{3,})\w*\s*\n(.*?)^\1"]
 )

@@ -24,6 +24,7 @@ def test_the_oracle_has_no_regret() -> None:
     assert abs(lived(Oracle).regret) < 0.2 * lived(Chance).regret
 
 
+@pytest.mark.slow
 def test_the_learner_of_production_regrets_less_than_chance_and_the_textbook() -> None:
     """It plays through the same door as in the product, and learns; the textbook's repeats nothing that failed."""
     ours, textbook = lived(Ours), lived(lambda world, seed: Classical(world, seed, "q-learning"))
@@ -31,6 +32,7 @@ def test_the_learner_of_production_regrets_less_than_chance_and_the_textbook() -
     assert ours.regret < 0.8 * lived(Chance).regret
 
 
+@pytest.mark.slow
 def test_a_life_repeats_under_its_seed() -> None:
     """The same world, luck and player give the same life."""
     assert lived(lambda world, seed: Ours(world, seed, neighbours=20)) == lived(

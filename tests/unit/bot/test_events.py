@@ -75,6 +75,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(KNOWN)), values)
 def test_any_json(event: str, value: object) -> None:
     """No JSON value makes parsing fail."""

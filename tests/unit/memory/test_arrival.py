@@ -6,6 +6,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def histories(draw: st.DrawFn) -> list[Entry]:
     return draw(st.permutations(entries))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_any_order_of_arrival_gives_the_same_table(entries: list[Entry]) -> None:

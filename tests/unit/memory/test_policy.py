@@ -259,6 +259,7 @@ def test_the_same_seed_gives_the_same_probabilities() -> None:
     assert runs[0] == runs[1]
 
 
+@pytest.mark.slow
 def test_recorded_probabilities_are_the_frequencies_of_choice() -> None:
     """Over many choices, each strategy is chosen as often as its logged probabilities add up to."""
     rng = random.Random(11)

@@ -118,6 +118,7 @@ def test_a_version_worse_than_its_former_gives_way() -> None:
     assert f"against {FORMER.version}" in judged.reason
 
 
+@pytest.mark.slow
 def test_going_back_is_an_event(store: Store) -> None:
     """The check appends what it did once, the store's version is the former, and nothing is found worse afterwards."""
     store.ledger.append_decisions(entry.decision for entry in arms(600, learned=0.3, control=0.8))

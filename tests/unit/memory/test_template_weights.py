@@ -225,6 +225,7 @@ def test_a_pair_of_edits_is_judged_as_both(fixes: Fixes) -> None:
     assert fixes.weights()["none_guard"] < weights["none_guard"] == weights["own_conversion"] < 1.0
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kept=st.lists(st.integers(0, 5), max_size=4),

@@ -29,6 +29,8 @@ from workers.history.learn import LearnedHistory
 from workers.history.outlook import Deciding, Forecast, HistoryOutlook, HotFile, RuleOutlook, VerdictExample, outlook
 from workers.review.project_options import RuffOptions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:

@@ -109,6 +109,7 @@ def test_a_fate_is_known_to_later_reviews_only() -> None:
     assert ours[:until].tolist() == theirs[:until].tolist()
 
 
+@pytest.mark.slow
 def test_learning_tells_what_is_fixed() -> None:
     """In a world with habits ours is near the oracle, and has a head start over one without history."""
     result = backtest(_world())
@@ -137,6 +138,7 @@ def test_a_budget_that_carries_over_is_silent_where_nothing_is_promising() -> No
     assert carried_over(scores[:1000], half, BUDGET).comments.tolist() == carried.comments[:100].tolist()
 
 
+@pytest.mark.slow
 def test_lot_stands_beside_every_ranking_with_shares_and_volumes() -> None:
     """Both comparisons hold lot, and for each ranking the share, the volume and how many times lot's share that is."""
     result = backtest(_world())
@@ -169,6 +171,7 @@ def test_weights_follow_what_was_addressed() -> None:
     assert weights["share"] > max(abs(weights[name]) for name in ("standing", "burst", "test", "docs"))
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_posting_prints_lot_and_counts_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:
     """Share, volume and times of lot in every row. Ours is three times lot here; the Wilson bound too, so that it is not ahead."""
     assert report("shop", backtest(_world())) == (True, False, True, False)

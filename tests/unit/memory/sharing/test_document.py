@@ -69,6 +69,7 @@ lessons = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(lessons, max_size=5, unique_by=lambda each: each.pattern))
 def test_what_is_written_is_read_back(written: list[Lesson]) -> None:
     """Whatever the names: also those that YAML takes for a truth value, a number or a day."""

@@ -47,6 +47,7 @@ def values(annotation: object) -> st.SearchStrategy[object]:
     return st.builds(annotation, **{name: values(each) for name, each in get_type_hints(annotation).items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noun",
     [Attempt, Decision, Experience, Finding, Outcome, Post, Sighting, Signal, Task],

@@ -152,6 +152,7 @@ def test_tasks_are_told_with_their_kind(store: Store) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_processes_share_a_budget(
     store: Store, database_url: str, run_together: Callable[[str, list[list[str]]], list[str]]
 ) -> None:

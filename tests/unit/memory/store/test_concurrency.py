@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from memory.rewards import contributions_of_feedback, contributions_of_outcomes
 from memory.store import Store
 
@@ -58,6 +60,7 @@ with open_store(url) as store:
 """Every process does the same work in an order of its own: each entry counts once, whoever comes first."""
 
 
+@pytest.mark.slow
 def test_processes_in_any_order_make_one_table(
     store: Store, database_url: str, run_together: Callable[[str, list[list[str]]], list[str]]
 ) -> None:

@@ -65,6 +65,7 @@ def test_rebuilding_gives_the_same_table(store: Store, decide: Decide, judge: Ju
     assert store.ledger.cells_digest() == grown
 
 
+@pytest.mark.slow
 def test_the_order_of_events_does_not_matter(
     database_url: str,
     store: Store,

@@ -78,6 +78,7 @@ def test_opening_again_keeps_what_is_there(store: Store, database_url: str, now:
         assert again.inbox.counts()[JobState.READY] == 1
 
 
+@pytest.mark.slow
 def test_processes_that_open_at_once_do_not_clash(
     database_url: str, run_together: Callable[[str, list[list[str]]], list[str]]
 ) -> None:

@@ -216,6 +216,7 @@ class Model:
         return len(ours) < PROCESSES - 1 and len(theirs) < MOST
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(new_jobs, max_size=25), st.lists(st.tuples(st.integers(1, 2), st.integers(0, 4)), max_size=60))
 def test_claims_keep_to_the_rules(
@@ -249,6 +250,7 @@ def step(store: Store, model: Model, now: datetime, worker: str, done: Counter[s
         done[each] += 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=40))
 def test_turns_are_even(tmp_path: Path, now: datetime, who: Sequence[tuple[int, int, int]]) -> None:
@@ -268,6 +270,7 @@ def test_turns_are_even(tmp_path: Path, now: datetime, who: Sequence[tuple[int, 
 # ── Several at the same time ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_processes_share_the_jobs_out(
     store: Store, database_url: str, now: datetime, run_together: Callable[[str, list[list[str]]], list[str]]
 ) -> None:

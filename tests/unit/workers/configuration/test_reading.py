@@ -251,6 +251,7 @@ def made(seed: int) -> RepositoryConfiguration:
     return read("\n".join(choose.sample(lines, choose.randrange(len(lines)))))
 
 
+@pytest.mark.slow
 @given(st.integers())
 def test_round_trip(seed: int) -> None:
     """A configuration that is written as YAML is read as the same."""

@@ -76,6 +76,7 @@ def test_answers_and_limits(answers: Answers) -> None:
     assert len(answers.connections) == 1
 
 
+@pytest.mark.slow
 def test_an_answer_that_does_not_come(answers: Answers) -> None:
     """It has a status of its own."""
     unstored.take()

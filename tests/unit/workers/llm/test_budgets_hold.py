@@ -98,6 +98,7 @@ def client(store: Store, provider: Provider, number: int) -> BudgetedModel:
     )
 
 
+@pytest.mark.slow
 def test_no_budget_is_exceeded_however_many_runs_there_are_at_once(store: Store) -> None:
     """A thousand runs in threads, with failures of every kind: the accounts are the provider's own to the token."""
     provider = Provider(random.Random(11))

@@ -11,6 +11,8 @@ import pytest
 
 from workers.repair.running.in_sandbox.codeswap import Recorder, Source, Swap, Unswappable, fingerprint, plan
 
+pytestmark = pytest.mark.slow  # each looks at every object of its process
+
 SOURCE = '''
 import functools
 

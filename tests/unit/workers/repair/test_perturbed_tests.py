@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from workers.repair.judging.perturbed_tests import MOST_FUNCTIONS, TwinTests, with_twins
 
 TESTS = """
@@ -203,6 +205,7 @@ def ends(made: TwinTests, seen: dict[str, str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Path) -> None:
     """Whatever the test asserts and however it is written; a test that expects nothing has no twins."""
     made = with_twins(TESTS, (), random.Random(1))

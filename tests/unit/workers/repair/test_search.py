@@ -76,6 +76,7 @@ def everything() -> tuple[Candidate, ...]:
     return tuple(candidates(strategies=None))
 
 
+@pytest.mark.slow
 def test_candidates_are_complete_modules_that_compile_and_differ() -> None:
     """Each candidate is the whole module with one edit; no two compile to the same."""
     found = everything()
@@ -93,6 +94,7 @@ def test_candidates_come_best_first() -> None:
     assert all(0 < score <= 1 for score in scores)
 
 
+@pytest.mark.slow
 def test_equal_arguments_give_equal_candidates() -> None:
     """The seed alone breaks ties: the same seed repeats the order, another may change it but not the set."""
     some = ("operators", "boundaries", "returns")
@@ -118,11 +120,13 @@ def test_a_candidate_tells_where_it_is() -> None:
     assert compared == {(14, "Room.put"), (23, "full")}
 
 
+@pytest.mark.slow
 def test_only_the_chosen_strategies_are_tried() -> None:
     """A strategy limits the candidates to its own templates."""
     assert {c.strategy for c in candidates(strategies=("boundaries", "guards"))} == {"boundaries", "guards"}
 
 
+@pytest.mark.slow
 def test_a_shape_that_worked_before_comes_first() -> None:
     """Replaying lifts an unlikely edit to the front; a smaller weight lifts it less."""
     unlikely = candidates()[-1]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LOADED = """
 import sys
 from pathlib import Path
@@ -23,6 +25,7 @@ print(*(name for name in sys.modules if name.startswith(("workers.agent", "worke
 """
 
 
+@pytest.mark.slow
 def test_nothing_of_the_model_engine_is_loaded(tmp_path: Path) -> None:
     """The flows, the local repair and a context without a model import neither the model engine nor its client."""
     made = subprocess.run([sys.executable, "-c", LOADED, str(tmp_path)], capture_output=True, text=True, check=False)

@@ -182,6 +182,7 @@ def test_the_last_place_counts() -> None:
     assert identities(rounds, [now]) == {now.fingerprint: "new"}
 
 
+@pytest.mark.slow
 def test_many_of_one_kind_take_no_long_time() -> None:
     """Thousands of equal findings, half of them on new lines, are matched in the time of a few."""
     old, new = (

@@ -117,6 +117,7 @@ def test_composite_actions_are_read() -> None:
     assert rules("", text, "deploy/action.yml") == [("WFL002", 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
