@@ -36,7 +36,7 @@ quick: plugins check ## lint, types, import rules, and the fast unit tests that 
 test: plugins system official ## set up, then lint, types, import rules and the tests, but for the extended ones
 	@$(PYTEST) -m "not extended" $(ARGS)
 
-test-all: plugins system official ## all tests, with oracle matrices, registry downloads, real packages, benchmarks and long stories
+test-all: plugins system official ## all tests, with oracle matrices, registry downloads, real packages, benchmarks, and all other stories
 	@$(PYTEST) $(ARGS)
 
 check: setup ## lint, types and import rules only

@@ -32,7 +32,7 @@ from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import discover
 from workers.settings import WorkerSettings
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 LESSON = "The bound itself is allowed, so compare with the size before the new one comes."
 LESSON_ASKED = When(system=("four sentences",))
@@ -187,7 +187,6 @@ def test_memory_is_not_asked_where_it_is_off(tmp_path: Path, control: bool) -> N
         assert not any(LESSON in prompt for prompt in asked)
 
 
-@pytest.mark.extended
 def test_a_lesson_serves_a_similar_task(tmp_path: Path) -> None:
     """A failure like one that was reflected upon is repaired at the first attempt; without memory it is not."""
     turns = (*right("crate", LESSON), *wrong("crate"), *right("chest", LESSON), *wrong("chest"))
@@ -215,7 +214,6 @@ def test_retry_modes(tmp_path: Path, mode: RetryMode, lesson: bool, last: bool) 
         assert ("The last try, which failed" in second) is last
 
 
-@pytest.mark.extended
 def test_rewards_are_in_the_context(tmp_path: Path) -> None:
     """What was tried at similar failures is in the prompt with what it was worth, bad and good; the code of others is not."""
     table = ("reward 0.", "nothing_plausible", "reward 0.97", "proven", "+            if len(self.held) < self.size:")
@@ -231,7 +229,6 @@ def test_rewards_are_in_the_context(tmp_path: Path) -> None:
         assert "| AssertionError |" not in theirs
 
 
-@pytest.mark.extended
 def test_skills_are_in_the_context(tmp_path: Path) -> None:
     """What people accepted is generalised, and is before the model as an edit to be made."""
     skill = ("Edits that repaired failures like this", "if len(self.held) < self.size")
@@ -242,7 +239,6 @@ def test_skills_are_in_the_context(tmp_path: Path) -> None:
         assert outcomes(home.repair("chest", mode=RetryMode.NONE)) == [AttemptOutcome.PROVEN]
 
 
-@pytest.mark.extended
 def test_accepted_trajectories_are_examples(tmp_path: Path) -> None:
     """How an accepted repair was made is shown for a similar one; before anybody accepted it, it is not."""
     example = ("Repairs that maintainers here accepted", '"path":"crate.py"')

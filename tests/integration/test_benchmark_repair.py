@@ -13,6 +13,8 @@ import pytest
 
 from benchmarks.repair.cases import write_case
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).parents[2]
 
 SOURCE = """\
@@ -84,7 +86,6 @@ def written(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.extended
 @pytest.mark.sandbox
 def test_cases_are_repaired_judged_and_kept(cases: Path, tmp_path: Path) -> None:
     """Each result is in the JSON with what the held-out tests said; the tables name what was not fixed."""
@@ -103,7 +104,6 @@ def test_cases_are_repaired_judged_and_kept(cases: Path, tmp_path: Path) -> None
     assert "Not fixed: hopeless" in done.stdout
 
 
-@pytest.mark.extended
 @pytest.mark.sandbox
 def test_a_run_is_resumed_with_what_is_left(cases: Path, tmp_path: Path) -> None:
     """What the file holds is not done again; another seed's results are refused."""

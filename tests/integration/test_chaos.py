@@ -21,7 +21,7 @@ SHORT = Scenario(
     deliveries_a_revocation=10,
 )
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 
 def test_nothing_lost_nothing_silent() -> None:

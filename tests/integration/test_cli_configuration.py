@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from tests.integration.command_line import SHOP, SOUND, apprentice, committed, written
 from workers.configuration.schema import PATH
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 POOR = SOUND["shop/till.py"].replace("if count < 1:", "if count == None or count < 1:")
 

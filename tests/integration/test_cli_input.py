@@ -27,6 +27,8 @@ from tests.integration.command_line import (
 )
 from workers.environments.plan_memory import PlanMemory
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:

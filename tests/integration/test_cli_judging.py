@@ -12,6 +12,8 @@ from tests.databases import migrated_store
 from tests.integration.command_line import apprentice, apprentice_process
 from tests.integration.simulated import World, simulate
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:

@@ -18,7 +18,7 @@ from inline_snapshot import snapshot
 
 from tests.integration.command_line import ROOT, SHOP, SOUND, Ran, committed, digest, environment, git, untimed, written
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 SCREEN = 24
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
@@ -129,7 +129,6 @@ def test_fix_of_one_failing_test(home: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended
 def test_fix_with_everything_and_with_the_verdict_alone(home: Path, tmp_path: Path) -> None:
     """--verbose adds the attempts with their odds; --quiet leaves one line, and no progress."""
     shop = written(tmp_path / "shop", SHOP)
@@ -196,7 +195,6 @@ def test_one():
 }
 
 
-@pytest.mark.extended
 def test_fix_of_five_hundred_failing_tests(home: Path, tmp_path: Path) -> None:
     """Ten of them are shown, and how many more there are; all on one screen."""
     ran = run(home, written(tmp_path / "limits", MANY), "fix", ".")
@@ -231,7 +229,6 @@ def test_fix_of_five_hundred_failing_tests(home: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended
 def test_what_is_not_fixed(home: Path, tmp_path: Path) -> None:
     """What fails, what came closest, and what would help; a patch of it is empty."""
     lost = written(tmp_path / "rates", {"rates.py": RATES, "test_rates.py": RATES_TESTED})
@@ -270,7 +267,6 @@ def test_rates():
 """
 
 
-@pytest.mark.extended
 def test_what_is_undecided(home: Path, tmp_path: Path) -> None:
     """The question comes before the proof, and --patch prints nothing: exit code 3."""
     files = {
@@ -307,7 +303,6 @@ DISPUTED = (
 )
 
 
-@pytest.mark.extended
 def test_what_is_set_aside(home: Path, tmp_path: Path) -> None:
     """Failures that nothing here can repair are counted in the verdict, and ten of them are named."""
     test = """import socket
@@ -345,7 +340,6 @@ def test_near():
     )
 
 
-@pytest.mark.extended
 def test_fix_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
     """A syntax error in a source."""
     broken = SOUND | {"shop/prices.py": SOUND["shop/prices.py"].replace("def price_of(name):", "def price_of(name)")}
@@ -440,7 +434,6 @@ def test_a_dirty_tree_is_not_written_to(home: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended
 def test_a_patch_for_git(home: Path, tmp_path: Path) -> None:
     """`apprentice fix . --patch | git apply` works in a directory of the repository, with Windows line ends, and changes nothing else."""
     files = {f"shops/one/{name}": text for name, text in SHOP.items()}
@@ -501,7 +494,6 @@ def test_review_of_uncommitted_work(home: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended
 def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
     """The broken tests come first, then the part of the change that breaks them."""
     shop = committed(tmp_path / "shop", SOUND)
@@ -565,7 +557,6 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended
 def test_review_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
     """The tests cannot be imported any more, and what could not be read is named with the reason."""
     shop = committed(tmp_path / "shop", SOUND)
@@ -596,7 +587,6 @@ def test_review_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended
 def test_review_with_many_findings(home: Path, tmp_path: Path) -> None:
     """The verdict comes first, a list ends with how many more there are, and --verbose has them all."""
     shop = committed(tmp_path / "shop", SOUND)

@@ -10,7 +10,7 @@ from bot.model_server.script import Script, ScriptedCall, Turn
 from bot.model_server.server import ModelServer
 from tests.integration.command_line import SHOP, Ran, apprentice, written
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 NEW_TEST = """from shop.till import Till
 

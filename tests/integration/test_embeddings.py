@@ -15,6 +15,8 @@ from memory.retrieval.embeddings import MiniLM
 from memory.retrieval.experiences import Experiences
 from tests.databases import migrated_store
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).parents[2]
 
 LOAD = """
@@ -62,7 +64,6 @@ RETOLD = (
 )
 
 
-@pytest.mark.extended
 def test_loading_is_silent_and_offline() -> None:
     """In a fresh process where warnings are errors, embedding prints nothing, opens no connection, and loads lazily."""
     command = [sys.executable, "-W", "error", "-c", LOAD]

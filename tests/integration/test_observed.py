@@ -30,6 +30,8 @@ from workers.errors import Unavailable
 from workers.jobs import Fix, Job, PollReactions, encode, job_id
 from workers.settings import Settings, WorkerSettings
 
+pytestmark = pytest.mark.extended
+
 PATIENCE = 120.0
 
 

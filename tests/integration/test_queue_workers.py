@@ -30,6 +30,8 @@ from workers.queue.runner import enqueue, rows
 from workers.queue.sweeper import sweep
 from workers.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
 PATIENCE = 240.0
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)

@@ -24,6 +24,8 @@ from workers.queue.runner import rows
 from workers.queue.sweeper import enqueue_comparison
 from workers.settings import WorkerSettings, load
 
+pytestmark = pytest.mark.extended
+
 LEASED = LeasedJob(id="a-job", kind="reconcile", payload=b"", attempts=1, token=1, worker="w")
 NOBODY = "http://127.0.0.1:9/webhook"
 

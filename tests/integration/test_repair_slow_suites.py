@@ -29,7 +29,7 @@ from workers.repair.running.runner_pool import open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
 
@@ -142,7 +142,6 @@ def test_tests_that_pass_again_do_not_hide_those_that_fail(tmp_path: Path) -> No
     assert seen.whole
 
 
-@pytest.mark.extended
 def test_a_suite_in_which_nothing_failed_in_time_is_told_with_what_would_help(tmp_path: Path) -> None:
     """Neither a pass of everything nor a failure of the test that was running."""
     slow = "import time\n\n" + "".join(f"def test_{n}():\n    time.sleep(2)\n\n" for n in range(9))
@@ -165,7 +164,6 @@ MOVING = """
 """
 
 
-@pytest.mark.extended
 def test_tests_whose_ids_differ_in_each_process_are_one_by_function(tmp_path: Path) -> None:
     """The failing function is the failing test, a right patch is proven, and one that breaks another function is not."""
     project = project_of(tmp_path, {"test_a.py": MOVING})
@@ -181,7 +179,6 @@ def test_tests_whose_ids_differ_in_each_process_are_one_by_function(tmp_path: Pa
 PART = {"test_a.py": FAILING, "test_b.py": "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"}
 
 
-@pytest.mark.extended
 def test_a_proof_runs_the_tests_that_the_command_leaves_out(tmp_path: Path) -> None:
     """What breaks one of them is not proven."""
     project = project_of(tmp_path, PART, "python -m pytest test_a.py")
@@ -240,7 +237,6 @@ def test_proofs_end_with_the_budget(tmp_path: Path) -> None:
 WAITING = "".join(f"def test_{n}():\n    time.sleep(2)\n\n" for n in range(9))
 
 
-@pytest.mark.extended
 def test_a_right_patch_is_not_refused_for_lack_of_time(tmp_path: Path) -> None:
     """Where the whole suite cannot run with it, it is shown with what ran, and not called a fix; a wrong one is refused."""
     broken = "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
@@ -255,7 +251,6 @@ def test_a_right_patch_is_not_refused_for_lack_of_time(tmp_path: Path) -> None:
     assert isinstance(proven(project_of(tmp_path, files), WRONG, seconds=12.0), Unproven)
 
 
-@pytest.mark.extended
 def test_time_that_ends_before_the_other_tests_do_refuses_no_patch(tmp_path: Path) -> None:
     """Of the tests that the command leaves out those that ran are compared: what breaks one of these is refused."""
     files = {**PART, "test_c.py": f"import time\n\n{WAITING}"}
@@ -316,7 +311,6 @@ def candidate(path: str, source: str) -> Candidate:
     return Candidate(path=path, source=source, line=1, function="", template="t", strategy="s", shape=shape, score=1.0)
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     "early", [{"sitecustomize.py": "import sums\n"}, {"pytest.ini": "[pytest]\naddopts = -p sums\n"}]
 )

@@ -20,6 +20,8 @@ from tests.reviewed import SILENT, finding, review
 from tests.unit.bot.cli.test_report_formats import EVERYTHING, HOSTILE
 from tests.wheels import UV, registry_environment
 
+pytestmark = pytest.mark.extended
+
 TILL = SOUND["shop/till.py"]
 BROKEN = TILL.replace(">= 10000", "> 10000").replace("if count < 1:", "if count == None or count < 1:")
 
@@ -147,7 +149,6 @@ def from_npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at / "node_modules"
 
 
-@pytest.mark.extended
 @pytest.mark.network_registry
 @pytest.mark.parametrize("name", REVIEWS)
 def test_sarif_follows_the_published_schema(schema: jsonschema_rs.Draft4Validator, name: str) -> None:
@@ -158,7 +159,6 @@ def test_sarif_follows_the_published_schema(schema: jsonschema_rs.Draft4Validato
     assert not schema.is_valid(document)
 
 
-@pytest.mark.extended
 @pytest.mark.network_registry
 @pytest.mark.parametrize("name", REVIEWS)
 def test_microsofts_validator_has_no_objection(from_npm: Path, tmp_path: Path, name: str) -> None:
@@ -182,7 +182,6 @@ def objections(from_npm: Path, path: Path) -> list[str]:
     return [f"{each['ruleId']}: {each['message']}" for each in run.get("results", [])]
 
 
-@pytest.mark.extended
 @pytest.mark.network_registry
 def test_a_reader_of_others_loads_sarif(tmp_path: Path) -> None:
     """sarif-tools counts what we wrote, by level."""
@@ -201,7 +200,6 @@ def test_a_reader_of_others_loads_sarif(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.extended
 @pytest.mark.network_registry
 @pytest.mark.parametrize("name", [name for name in REVIEWS if name != "nothing"])
 def test_a_validator_of_others_takes_rdjsonl(from_npm: Path, tmp_path: Path, name: str) -> None:

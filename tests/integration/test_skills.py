@@ -28,7 +28,7 @@ from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import discover
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 SHELF = {
     "shelf.py": """
@@ -166,7 +166,6 @@ def candidates(repaired: Repaired) -> int:
     return repaired.first.candidates
 
 
-@pytest.mark.extended
 def test_an_accepted_fix_is_made_elsewhere_in_fewer_candidates(house: House, fresh: House) -> None:
     """Two maintainers merge a fix; the same slip under other names in another repository is repaired sooner."""
     taught = house.repair("shelf", SHELF)

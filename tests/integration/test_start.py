@@ -21,6 +21,8 @@ from bot.playground.auth import make_key
 from tests.databases import migrated
 from tests.integration.command_line import ROOT, Ran, apprentice_process, environment
 
+pytestmark = pytest.mark.extended
+
 NOBODY = "postgresql://us:s3cret@127.0.0.1:9/apprentice"
 PROCESSES = ("serve", "worker", "sweep", "up")
 WRONG, TEMPORARY = 2, 75

@@ -29,6 +29,8 @@ from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep
 from workers.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 SECRET = b"correct horse"
 SERVE = "from bot.web.app import serve; from workers.settings import WebSettings; serve(WebSettings())"
 WITHOUT_PARSER = f"import sys; sys.modules['httptools'] = sys.modules['uvloop'] = None; {SERVE}"
@@ -130,7 +132,6 @@ def send_until_killed(web: Web, process: subprocess.Popen[bytes], todo: list[int
             todo.pop()
 
 
-@pytest.mark.extended
 def test_five_hundred_deliveries(tmp_path: Path) -> None:
     """500 deliveries, 100 of them twice, in random order, the web process killed twice: 500 stored, each job run once."""
     web, settings = Web(tmp_path), Settings(home=tmp_path)

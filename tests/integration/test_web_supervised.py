@@ -20,6 +20,8 @@ from bot.processes import process_specs, up
 from workers.errors import BadInput
 from workers.settings import MintSettings, WebSettings
 
+pytestmark = pytest.mark.extended
+
 PATIENCE = 60.0
 
 SUPERVISE = """

@@ -13,7 +13,7 @@ from tests.stories.pantry import BUG, UNITS
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.configuration.schema import PATH
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 EMPTY = 'def empty():\n    return f"empty"\n'
 """A file with one finding, F541 (info)."""

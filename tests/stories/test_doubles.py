@@ -20,6 +20,8 @@ from workers.flows.readings import KeptReading
 from workers.queue.idempotency import IN_FLIGHT, LATE
 from workers.queue.runner import LONGEST_DELAY, run_leased
 
+pytestmark = pytest.mark.extended
+
 JARS = 'import os\n\n\ndef jar():\n    return f"jar"\n'
 REVIEWS = r"/pulls/\d+/reviews$"
 COMMENTS = r"/issues/\d+/comments$"

@@ -8,7 +8,7 @@ from memory.model import SignalKind
 from tests.stories.test_feedback import EMPTY, acceptance, decision_on, heard
 from tests.stories.town import Town
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 PATH = "pantry/empty.py"
 START = str(EMPTY[PATH])
@@ -47,7 +47,6 @@ def test_each_end(town: Town, number: int, pushed: str | None, ends: dict[str, l
         assert not kinds or (moved > 0, moved < 0) == (kinds[0] in (FIXED, ELSEWHERE), kinds[0] is SILENCED)
 
 
-@pytest.mark.extended
 def test_what_comes_back_was_not_ended(town: Town, number: int) -> None:
     """A revert takes the end back, exactly; when it ends once more, that is heard anew."""
     decision, before = decision_on(town, number, "F541"), town.digest()

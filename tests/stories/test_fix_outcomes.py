@@ -10,7 +10,7 @@ from tests.stories.test_feedback import acceptance
 from tests.stories.test_fixes import MENDED
 from tests.stories.town import REPOSITORY, Town
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 EDITED = MENDED.replace("if wanted > self.amount(name):", "if self.amount(name) - wanted < 0:")
 

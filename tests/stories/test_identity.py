@@ -13,6 +13,8 @@ from tests.stories.town import BOT, REPOSITORY, Town
 from workers.jobs import RepositoryRef
 from workers.messages.markdown import marker
 
+pytestmark = pytest.mark.extended
+
 RENAMED = "kitchen/larder"
 UNUSED = {"pantry/labels.py": "import os\n\n\ndef label(name):\n    return name\n"}
 
@@ -54,7 +56,6 @@ def test_a_renamed_repository_keeps_its_memory(town: Town) -> None:
     assert "review in kitchen/larder, F401" in said_by_us(town, RENAMED, number)[-1]
 
 
-@pytest.mark.extended
 def test_a_transferred_repository_keeps_its_memory(town: Town) -> None:
     """Another owner, and another installation of the App: the same number."""
     number = town.propose("labels", UNUSED)
@@ -104,7 +105,6 @@ def test_a_job_finds_its_repository(town: Town) -> None:
     assert answer.startswith("| command |")
 
 
-@pytest.mark.extended
 def test_a_name_that_changes_hands_while_a_token_lasts(town: Town) -> None:
     """With a token from before the change, nothing of ours gets to the repository that has taken the name."""
     number = town.issue("A question", "")

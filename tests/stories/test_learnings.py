@@ -15,7 +15,7 @@ from tests.stories import town as founding
 from tests.stories.pantry import FILES
 from tests.stories.town import Town
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'def empty():\n    return f"empty"\n'}
 """A change with one finding, F541."""

@@ -11,7 +11,7 @@ from tests.stories import town as founding
 from tests.stories.town import Town, readable
 from workers.review_tool import ReviewTool
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 LENS = """import json, sys
 from pathlib import Path

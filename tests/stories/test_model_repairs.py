@@ -14,7 +14,7 @@ from memory.model import TaskKind
 from tests.stories.modelled import ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
 from tests.stories.town import REPOSITORY, Town, readable
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 REFLECTION = "I compared the wrong way round: look at what happens when all of it is wanted."
 
@@ -166,7 +166,6 @@ edited pantry/shelf.py:
         )
 
 
-@pytest.mark.extended
 def test_the_test_comes_first(tmp_path: Path) -> None:
     """A new test that fails without the edit and passes with it is part of the proposal; one that shows nothing is not."""
     new = "from pantry.shelf import Shelf\n\n\ndef test_all():\n    shelf = Shelf()\n    shelf.add('oil', '1 kg')\n"
@@ -184,7 +183,6 @@ def test_the_test_comes_first(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.extended
 def test_what_the_embedded_engine_leaves(tmp_path: Path) -> None:
     """Where nothing is to be had of the model, the embedded engine repairs what it can."""
     script = Script(turns=(Turn(error=ScriptedError(status=400, message="no such thing here")),))
@@ -228,25 +226,13 @@ I could reproduce this but found no fix that I can prove, in <n> s.
             {},
             id="broken arguments",
         ),
-        pytest.param(
-            (call("read", path="../../etc/passwd"), call("open", path="x")),
-            {},
-            id="tool errors",
-            marks=pytest.mark.extended,
-        ),
-        pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone", marks=pytest.mark.extended),
-        pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body", marks=pytest.mark.extended),
-        pytest.param((Turn(error=ScriptedError(status=500), times=1),), {}, id="500", marks=pytest.mark.extended),
+        pytest.param((call("read", path="../../etc/passwd"), call("open", path="x")), {}, id="tool errors"),
+        pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone"),
+        pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body"),
+        pytest.param((Turn(error=ScriptedError(status=500), times=1),), {}, id="500"),
         pytest.param((Turn(error=ScriptedError(status=429, retry_after=0.2), times=1),), {}, id="429"),
-        pytest.param(
-            (Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream", marks=pytest.mark.extended
-        ),
-        pytest.param(
-            (Turn(say="slow", delay=30.0, times=1),),
-            {"model_timeout_seconds": 1.0},
-            id="time-out",
-            marks=pytest.mark.extended,
-        ),
+        pytest.param((Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream"),
+        pytest.param((Turn(say="slow", delay=30.0, times=1),), {"model_timeout_seconds": 1.0}, id="time-out"),
     ],
 )
 def test_troubles_on_the_way(tmp_path: Path, trouble: tuple[Turn, ...], settings: dict[str, object]) -> None:
@@ -375,7 +361,6 @@ I could reproduce this but found no fix that I can prove, in <n> s.
         assert "nobody-may-see" not in str(town.progress) + str(said)
 
 
-@pytest.mark.extended
 def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
     """What lies between gives way; the task, the failing test and the latest steps stay."""
     asked = [
@@ -427,7 +412,6 @@ def test_a_model_that_cannot_see(tmp_path: Path) -> None:
         assert len(town.fixes()) == 1, town.progress[-4:]
 
 
-@pytest.mark.extended
 def test_a_verdict_reaches_the_choice_of_the_engine(tmp_path: Path) -> None:
     """Merging a repair of the embedded engine is for its edit, and for having chosen that engine."""
     with modelled(tmp_path, Script(), model_strategies=("embedded",)) as (town, _):

@@ -17,7 +17,7 @@ from tests.integration.command_line import committed
 from tests.stories.modelled import modelled
 from tests.stories.town import REPOSITORY, Town, readable
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 BAG = '''"""What fits into a bag."""
 
@@ -302,7 +302,7 @@ def test_a_critique_that_fails_keeps_everything(tmp_path: Path, trouble: Turn) -
     [
         pytest.param(Turn(say="It looks fine to me."), {}, "the answer must hold one JSON object", id="malformed"),
         pytest.param(Turn(refusal="I cannot help with that."), {}, "the model declined", id="refusal"),
-        pytest.param(Turn(error=ScriptedError(status=500)), {}, "500", id="500s", marks=pytest.mark.extended),
+        pytest.param(Turn(error=ScriptedError(status=500)), {}, "500", id="500s"),
         pytest.param(alone(), {"model_tokens_per_run": 2_000}, "is used up", id="budget"),
         pytest.param(
             Turn(error=ScriptedError(status=400, code="context_length_exceeded", message="maximum context length")),

@@ -15,7 +15,7 @@ from tests.stories.test_reviews import EMPTY, JARS
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 
 def bare(town: Town) -> BareRepository:
@@ -119,7 +119,6 @@ def test_head_replaced(town: Town) -> None:
     assert len(town.checks(number)) == len(town.reviews(number)) == 1
 
 
-@pytest.mark.extended
 def test_head_gone(town: Town) -> None:
     """A head that cannot be had is waited for, and in the end said to be gone: never silence, never green."""
     lost = town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")
@@ -144,7 +143,6 @@ I could not review this: gave up after 8 attempts: <sha> is no longer at <github
     )
 
 
-@pytest.mark.extended
 def test_bomb(town: Town) -> None:
     """A few objects that become hundreds of megabytes are weighed, not read, and the check run says so."""
     town.finn.push(REPOSITORY, "bomb", EMPTY, "To be replaced")

@@ -16,6 +16,8 @@ from tests.playground import Hook, fail, secondary_limit
 from tests.stories.town import BOT, REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY, PATIENCE
 
+pytestmark = pytest.mark.extended
+
 COMMENT = ("POST", r"/issues/\d+/comments$")
 OTHER = "forge/hammer"
 JARS = "import os\n\n\ndef jar():\n    return 1\n"

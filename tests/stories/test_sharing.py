@@ -13,7 +13,7 @@ from memory.sharing import PATH, parse
 from tests.stories import town as founding
 from tests.stories.town import REPOSITORY, Town, readable
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'def empty():\n    return f"empty"\n'}
 """A change with one finding, F541."""
@@ -63,7 +63,6 @@ It holds no code, paths, messages or names. Review it like code, and remove what
     assert [each.number for each in town.fixes()] == [pull.number]
 
 
-@pytest.mark.extended
 def test_once_merged_there_is_nothing_new(sharing_town: Town) -> None:
     """The file says it all; and what was learned here is not believed a second time because it stands there."""
     town = sharing_town
@@ -122,7 +121,6 @@ I could not share what was learned: .apprentice/learnings.yml holds what acme/sh
     assert town.fixes() == []
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("web", [False, True])
 def test_a_maintainers_commit_on_the_branch_is_kept(sharing_town: Town, web: bool) -> None:
     """What a person added to the proposal, by git or on GitHub's page, is never overwritten; the answer says what to do."""
@@ -148,7 +146,6 @@ def test_a_maintainers_commit_on_the_branch_is_kept(sharing_town: Town, web: boo
     )
 
 
-@pytest.mark.extended
 def test_without_drafts(sharing_town: Town) -> None:
     """The proposal is a usual pull request with a warning; an update keeps CI from running as the first one does."""
     town = sharing_town

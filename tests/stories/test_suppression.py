@@ -7,7 +7,7 @@ import pytest
 from memory.model import Action, Actor, Permission, SignalKind
 from tests.stories.town import Town
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
 REJECTIONS = 50
 SHELL: dict[str, str | bytes | None] = {

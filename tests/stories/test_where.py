@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from inline_snapshot import snapshot
 
 from memory.model import Arm, SignalKind
 from tests.stories import town as founding
 from tests.stories.pantry import FILES, SHELF
 from tests.stories.town import REPOSITORY, Town, readable
+
+pytestmark = pytest.mark.extended
 
 TITLE, BODY = (
     "Nothing is left to take",
