@@ -18,7 +18,7 @@ SECONDS ?= 600
 # The pytest plugins of our own tests, beside the environment: a sandbox shows the environment alone, so that no plugin of
 # ours loads in the tests of a repaired project.
 PLUGINS := .cache/pytest-plugins
-PYTEST := $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup
+PYTEST = $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup
 # Containers often forbid compiled modules; each of the hundreds of Pythons that the tests start would compile ours anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -30,8 +30,9 @@ help: ## this list
 demo: setup system ## the whole loop on this machine: webhook, proven fix, review, verdict, learning (ARGS=--stay keeps it up)
 	@$(BIN)/apprentice demo $(ARGS)
 
+quick: TEST_PROCESSES = auto
 quick: plugins check ## lint, types, import rules, and the fast unit tests that need no server and no sandbox
-	@$(PYTEST) -n auto -m "not extended and not slow and not redis and not postgresql and not sandbox" tests/unit $(ARGS)
+	@$(PYTEST) -m "not extended and not slow and not redis and not postgresql and not sandbox" tests/unit $(ARGS)
 
 test: plugins system official ## set up, then lint, types, import rules and the tests, but for the extended ones
 	@$(PYTEST) -m "not extended" $(ARGS)

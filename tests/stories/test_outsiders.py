@@ -13,8 +13,6 @@ from workers.flows.replies import REPLIES_TO_OUTSIDERS
 from workers.flows.review import REVIEWS_FOR_OUTSIDERS
 from workers.queue.runner import run_leased
 
-pytestmark = pytest.mark.extended
-
 NOTES = {"notes.md": "Rice.\n"}
 
 
@@ -44,6 +42,7 @@ def test_outsiders_test_is_shown_and_not_committed(town: Town) -> None:
 
 
 @pytest.mark.sandbox
+@pytest.mark.extended
 def test_own_test_beside_an_outsiders(town: Town) -> None:
     """A maintainer who brings a test with the command gets that one committed, whatever the outsider's issue holds."""
     number = town.issue("The last of it cannot be taken", BUG.replace("everything", "anything"), by=town.olga)
@@ -75,6 +74,7 @@ def test_ci_waits_for_a_person(town: Town) -> None:
     assert town.checks(pull.number) == [], "we do not review our own"
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 def test_a_repository_without_drafts(town: Town) -> None:
     """GitHub's free plans refuse drafts: the fix is proposed as a usual pull request that warns, and CI keeps waiting."""

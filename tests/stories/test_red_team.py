@@ -13,8 +13,6 @@ from tests.stories.modelled import ISSUE, SHELF, TEST, WRONG, call, mend, modell
 from tests.stories.pantry import FILES
 from tests.stories.town import REPOSITORY, Town
 
-pytestmark = pytest.mark.extended
-
 EVERYTHING = "\n\n".join(INJECTIONS.values())
 SECRETS = {"AWS_SECRET_ACCESS_KEY": "planted0secret0of0the0host", "OTHER_TOKEN": "planted0token0of0the0host"}
 ELSEWHERE = "kitchen/safe"
