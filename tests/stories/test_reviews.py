@@ -12,6 +12,7 @@ from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
 from tests.stories.town import REPOSITORY, Town, readable
+from workers.flows import reviewed_change
 from workers.queue.runner import PATIENCE
 
 pytestmark = pytest.mark.sandbox
@@ -142,8 +143,9 @@ diff --git a/pantry/labels.py b/pantry/labels.py
     )
 
 
-def test_a_repair_is_a_suggestion(town: Town) -> None:
+def test_a_repair_is_a_suggestion(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     """A settled repair of what the change breaks is a comment that can be applied; applying it teaches and closes the thread."""
+    monkeypatch.setattr(reviewed_change, "MENDING_BESIDE_SECONDS", 240.0)
     slip = UNITS.replace("amount >= 1000", "amount > 1000").replace("Grams as people read them", "Grams, or kilograms")
     number = town.propose("units", {"pantry/units.py": slip})
     (review,) = town.reviews(number)
