@@ -210,20 +210,21 @@ def values(
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
     found, levels, pulls = {}, state.levels(), parameters.pulls
+    everywhere, aftermath = state.everywhere, state.aftermath
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED
             continue
         proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR), pulls)
-        if state.aftermath is not None:
-            proof = _after_attempt(proof, state.aftermath, levels[-1], name, cells, pulls)
+        if aftermath is not None:
+            proof = _after_attempt(proof, aftermath, levels[-1], name, cells, pulls)
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
-        everywhere = cells.get((state.everywhere, name, Factor.PROOF))
+        known = cells.get((everywhere, name, Factor.PROOF), _EMPTY)
         found[name] = Estimate(
             proof=recalled(proof, evidence.get(name), parameters.caution),
             acceptance=liked,
             usual=proof.mean,
-            n=everywhere.weight if everywhere else 0.0,
+            n=known.weight,
         )
     return found
 

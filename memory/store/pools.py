@@ -96,6 +96,9 @@ class Pool(NamedTuple):
     people: int = 0
 
 
+NOTHING = Pool()
+
+
 def share(weight: int, value: int) -> Sum:
     """What one repository's evidence counts for with others; nothing when all of it was taken back."""
     if weight <= 0:
@@ -136,20 +139,17 @@ def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quoru
 
     Repositories count as well as people, because the owner of a repository can add any number of accounts to teach there.
     """
-    return reached(*_parts(rows, repository), factor, quorum)
-
-
-def _parts(rows: Mapping[Witness, Sum], repository: str) -> tuple[Pool, Pool]:
-    """Of one cell, what is a repository's own, and what is of others."""
     own = {witness: each for witness, each in rows.items() if witness[0] == repository}
-    return in_full(own), pool({witness: each for witness, each in rows.items() if witness not in own})
+    others = pool({witness: each for witness, each in rows.items() if witness not in own})
+    return reached(in_full(own), others, factor, quorum)
 
 
 def reached(own: Pool, others: Pool, factor: Factor, quorum: int) -> Cell | None:
     """The evidence of one cell for a repository: its own, and that of all others where they are a quorum."""
-    if others.repositories < quorum or (factor is Factor.ACCEPTANCE and others.people < quorum):
-        others = Pool()
-    return cell_of(own.weight + others.weight, own.value + others.value, own.repositories + others.repositories)
+    weight, value, repositories, _ = own
+    if others.repositories >= quorum and (factor is Factor.PROOF or others.people >= quorum):
+        weight, value, repositories = weight + others.weight, value + others.value, repositories + others.repositories
+    return cell_of(weight, value, repositories)
 
 
 def cell_of(weight: int, value: int, witnesses: int) -> Cell | None:
@@ -355,27 +355,29 @@ def read(
     """The cells at these levels, of which there is one at least, that hold evidence for a repository, as it counts in a
     period; and the pools that are of an earlier one."""
     of_own, of_all = _stored_at(connection, levels, repository)
-    nothing = period, Pool()
-    parts: dict[Place, tuple[Pool, Pool]] = {}
+    nothing = period, NOTHING
+    found: Found = {}
     unsure: dict[Spot, Place] = {}
+    old = set[Key]()
     for place in of_own.keys() | of_all.keys():
-        then, mine = of_own.get(place, nothing)
+        then, own = of_own.get(place, nothing)
         of, whole = of_all.get(place, nothing)
-        others = without(whole, mine, quorum) if of == then == period else None
+        others = without(whole, own, quorum) if of == then == period else None
         if others is None:
-            unsure[_spot(levels, place)] = place
+            spot = _spot(levels, place)
+            unsure[spot] = place
+            old |= {(*spot, whose) for whose, made in ((repository, then), (EVERYBODY, of)) if made < period}
         else:
-            parts[place] = (mine, others)
+            number, strategy, name = place
+            factor = _FACTORS[name]
+            if cell := reached(own, others, factor, quorum):
+                found[levels[number], strategy, factor] = cell
     for batch in in_batches(unsure, 200):
         rows = rows_where(connection, or_(*(_of((*spot, EVERYBODY)) for spot in batch)))
-        parts |= {unsure[spot]: _parts(faded(each, period), repository) for spot, each in rows.items()}
-    found = {}
-    for (number, strategy, name), (own, others) in parts.items():
-        factor = _FACTORS[name]
-        if cell := reached(own, others, factor, quorum):
-            found[levels[number], strategy, factor] = cell
-    stored = ((of_own, repository), (of_all, EVERYBODY))
-    old = {(*_spot(levels, at), whose) for each, whose in stored for at, (of, _) in each.items() if of < period}
+        for spot, each in rows.items():
+            factor = _FACTORS[spot[3]]
+            if cell := reaching(faded(each, period), repository, factor, quorum):
+                found[levels[unsure[spot][0]], spot[2], factor] = cell
     return found, old
 
 
@@ -387,7 +389,7 @@ def _spot(levels: Sequence[Level], place: Place) -> Spot:
 def without(whole: Pool, own: Pool, quorum: int) -> Pool | None:
     """A pool of all without what is in it of one repository; None where the rows must tell whether others are a quorum of
     people, as some of this repository's may have taught elsewhere too."""
-    if whole == Pool():
+    if whole is NOTHING or own is NOTHING:
         return whole
     people = whole.people - own.people
     if people < quorum <= whole.people:
