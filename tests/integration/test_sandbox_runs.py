@@ -21,6 +21,7 @@ import xdist
 from memory.model import Frame
 from workers.errors import BadInput, CannotRun, SandboxEnded
 from workers.ports import Ending, Limits, Sandbox, Workload
+from workers.repair.running.forkserver import ForkServer, workload
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.launching import HIDDEN
 from workers.sandbox.report import TestOutcome, TestReport
@@ -134,8 +135,12 @@ def lay_out(root: Path, sources: Mapping[str, str]) -> Path:
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A project in src layout with a test of every outcome."""
-    tree = lay_out(tmp_path / "shop", SHOP)
-    for plugin in (execnet, xdist):  # the environment that the sandbox shows has none of the plugins of our own tests
+    return with_xdist(lay_out(tmp_path / "shop", SHOP))
+
+
+def with_xdist(tree: Path) -> Path:
+    """The environment that the sandbox shows has none of the plugins of our own tests."""
+    for plugin in (execnet, xdist):
         shutil.copytree(Path(plugin.__file__).parent, tree / ".plugins" / plugin.__name__)
     return tree
 
@@ -366,6 +371,34 @@ def test_no_escape_codes_from_a_project(tmp_path: Path) -> None:
     ran = run_tests(Bubblewrap(), project, limits=LIMITS)
     assert "assert [1] == [2]" in ran.completed.stdout
     assert "\x1b" not in f"{ran.completed.stdout}{ran.report}"
+
+
+COVERAGE = """
+import pytest
+
+def pytest_addoption(parser):
+    parser.addoption("--cov", action="append", nargs="?", const=True, dest="cov_source")
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config):
+    assert not early_config.known_args_namespace.cov_source
+"""
+"""Reads its option where pytest-cov does."""
+
+
+@pytest.mark.parametrize("processes", ["", " -p xdist.plugin -n 1"])
+def test_coverage_is_not_measured(tmp_path: Path, processes: str) -> None:
+    """A project whose options have pytest-cov's --cov runs as without it, in the processes of pytest-xdist too."""
+    files = {
+        "pytest.ini": "[pytest]\naddopts = -p covering --cov=it --cov\n",
+        "covering.py": COVERAGE,
+        "test_it.py": "def test_a(): pass\n",
+    }
+    tree = with_xdist(lay_out(tmp_path, files))
+    command = f"{QUICK} sh -c 'PYTHONPATH=.plugins:$PYTHONPATH exec python -m pytest{processes}'"
+    assert outcomes(run(tree, command)) == {"test_it.py::test_a": "passed"}
+    with Bubblewrap().session(workload(discover(tree, python=None, test_command=None), LIMITS)) as session:
+        assert ForkServer(session, args=("test_it.py",), wall=60).unfit == ""
 
 
 def test_loopback_processes_and_shared_memory_work(tmp_path: Path) -> None:

@@ -34,11 +34,22 @@ if TYPE_CHECKING:
     import pluggy
 
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
-CHILDREN = "APPRENTICE_CHILDREN"
+CHILDREN, XDIST_WORKER = "APPRENTICE_CHILDREN", "PYTEST_XDIST_WORKER"
 TEST_SECONDS, NEAR_SECONDS = "APPRENTICE_TEST_SECONDS", "APPRENTICE_NEAR_SECONDS"
 LEAST_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 0.25, 4.0, 200
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, pluggy.Result[Any], None]:
+    """Keep pytest-cov from measuring, as without its `--cov`, which many projects have in their options.
+
+    It slows imports and tests, and its figures have no use here: a run of a part of the tests misses their limit.
+    """
+    if os.environ.get(REPORT) or os.environ.get(XDIST_WORKER):
+        early_config.known_args_namespace.cov_source = None
+    yield
 
 
 def pytest_configure(config: pytest.Config) -> None:

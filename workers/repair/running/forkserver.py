@@ -192,14 +192,17 @@ def workload(project: Project, limits: Limits) -> Workload:
 class ForkServer:
     """A server in an open session. Every method raises SandboxEnded once it is dead or no longer makes sense.
 
-    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are.
+    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are. `seconds` is how
+    long it took to load pytest's plugins, import the project and collect its tests.
     """
 
     def __init__(
         self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = str(WORKSPACE)
     ) -> None:
         self._session = session
+        began = time.monotonic()
         ready = self._speak({"root": root, "args": args, "wall": wall}, wall, _Ready)
+        self.seconds = time.monotonic() - began
         if not ready.ready:
             raise SandboxEnded(ready.unfit)
         self.unfit = ready.unfit
@@ -278,7 +281,7 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
     shown, judging = _first(server, wanted)
     wall = time.monotonic() - began
     slow = wanted.seconds > max(SLOW_BASELINE_SECONDS, shown.cpu - sum(shown.costs.values()))
-    again = [] if server.unfit or slow else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
+    again = [] if server.unfit or slow else [server.ask(_unedited(judging)) for _ in range(2)]
     runs = 1 + len(again) + (judging is not wanted)
     baseline = settled(judging, shown, again, wall=wall, runs=runs)
     # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
@@ -317,19 +320,21 @@ def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[ForkAnswer, Scre
     """The tests afresh; without the failing ones when those never end, or end the process."""
     rest = ScreeningTests(failing=(), covering=wanted.covering, seconds=wanted.seconds)
     if not (wanted.endless and wanted.covering):
-        answer = server.ask(_unedited(wanted, fresh=True))
+        answer = server.ask(_unedited(wanted, afresh=server.seconds))
         if answer.ended == "answered" or not wanted.covering:
             return answer, wanted
-    return server.ask(_unedited(rest, fresh=True)), rest
+    return server.ask(_unedited(rest, afresh=server.seconds)), rest
 
 
-def _unedited(wanted: ScreeningTests, *, fresh: bool) -> ForkRequest:
+def _unedited(wanted: ScreeningTests, *, afresh: float | None = None) -> ForkRequest:
+    """A request for the tests without an edit; `afresh` is how long it may take to import and collect them, None in memory."""
     cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
+    cpu += SLACK * (afresh or 0.0)
     return ForkRequest(
         failing=wanted.failing,
         covering=wanted.covering,
         cpu=(cpu, cpu),
         wall=10.0 + 2 * cpu,
         whole=True,
-        fresh=fresh,
+        fresh=afresh is not None,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,7 +16,17 @@ from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, objection_to
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
-from workers.repair.running.forkserver import REPAIRED_SECONDS, Baseline, ForkAnswer, Unfit, arguments, settled
+from workers.repair.running.forkserver import (
+    REPAIRED_SECONDS,
+    Baseline,
+    ForkAnswer,
+    ForkRequest,
+    ForkServer,
+    Unfit,
+    arguments,
+    establish,
+    settled,
+)
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project
 
@@ -385,6 +396,32 @@ def test_a_baseline_that_says_the_same_each_time_allows_swaps() -> None:
     assert settled(WANTED, fresh, [warm, warm], wall=1.0, runs=3) == Baseline(
         covering=("t.py::c",), cpu=(0.1, 0.5), each=(0.0, 0.0, 0.0), wall=1.0, fresh=False, runs=3
     )
+
+
+def test_tests_that_are_imported_slowly_are_kept_in_memory_all_the_same() -> None:
+    """The first run imports and collects anew, and may compute as much longer as that took; those in memory may not."""
+    server = SlowlyImported(seconds=20.0)
+    baseline = establish(cast("ForkServer", server), replace(WANTED, seconds=0.1))
+    afresh, *kept = server.asked
+    assert (afresh.fresh, [request.fresh for request in kept]) == (True, [False, False])
+    assert afresh.cpu[1] > server.seconds > kept[0].cpu[0]
+    assert afresh.wall > afresh.cpu[1]
+    assert not baseline.fresh
+
+
+@dataclass
+class SlowlyImported:
+    """A fork server in whose forks an import takes as long as its own start did."""
+
+    seconds: float
+    unfit: str = ""
+    asked: list[ForkRequest] = field(default_factory=list)
+
+    def ask(self, request: ForkRequest) -> ForkAnswer:
+        self.asked.append(request)
+        if request.fresh:
+            return answer(how="fresh", outcomes=BOTH, cpu=self.seconds)
+        return answer(outcomes=BOTH, cpu=0.1)
 
 
 def test_a_failing_test_may_cost_more_than_it_did() -> None:
