@@ -243,6 +243,50 @@ def test_executed_lines_are_told_for_each_test(shop: Path) -> None:
     check_lines(Bubblewrap(), discover(shop, python=None, test_command=f"{QUICK} python -m pytest"))
 
 
+PRICED = """
+class Price:
+    def __init__(self, cents):
+        self.cents = cents
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.shown()})"
+
+    def shown(self):
+        return f"{self.cents // 100}.{self.cents % 100:02d}"
+"""
+PRICED_TESTS = """
+import unittest
+from price import Price
+
+def test_equal():
+    price = Price(5)
+    assert price == Price(5)
+
+class TestOld(unittest.TestCase):
+    def test_in(self):
+        self.assertIn(Price(5), [Price(5)])
+
+def test_raising(price=Price(5)):
+    raise ValueError(price.cents)
+
+def test_shown():
+    assert repr(Price(5)) == "Price(0.05)"
+"""
+
+
+def check_lines_of_messages(sandbox: Sandbox, project: Project) -> None:
+    lines = run_tests(sandbox, project, trace=True, limits=LIMITS).lines
+    ran = {name.partition("::")[2]: sorted(files.get("price.py", ())) for name, files in lines.items() if name}
+    assert ran == {"test_equal": [3], "TestOld::test_in": [3], "test_shown": [3, 6, 9]}
+
+
+def test_what_renders_a_value_for_a_message_did_not_run_in_the_test(tmp_path: Path) -> None:
+    """A failed assertion shows its values: only failing tests run what the project has for that, and it is not at fault."""
+    tree = lay_out(tmp_path, {"pytest.ini": "[pytest]\n", "price.py": PRICED, "test_price.py": PRICED_TESTS})
+    command = f"{QUICK} python -m pytest --showlocals"
+    check_lines_of_messages(Bubblewrap(), discover(tree, python=None, test_command=command))
+
+
 def other_interpreter() -> Path | None:
     """An interpreter of another version than ours."""
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -21,10 +21,12 @@ import sys
 import tempfile
 import threading
 import time
+import unittest.case
 from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Generator
 
+import _pytest.assertion.rewrite
 import pytest
 from _pytest.runner import CallInfo  # pytest 6 has it here alone
 
@@ -38,6 +40,13 @@ CHILDREN, XDIST_WORKER = "APPRENTICE_CHILDREN", "PYTEST_XDIST_WORKER"
 TEST_SECONDS, NEAR_SECONDS = "APPRENTICE_TEST_SECONDS", "APPRENTICE_NEAR_SECONDS"
 LEAST_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 0.25, 4.0, 200
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
+SHOWING = (
+    (_pytest.assertion.rewrite, "_saferepr"),
+    (_pytest.assertion.rewrite, "_call_reprcompare"),
+    (unittest.case, "safe_repr"),
+    (unittest.case, "_common_shorten_repr"),
+)
+"""What renders values for the message of a failed assertion: only failing tests run what a project has for that."""
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
 
 
@@ -64,6 +73,9 @@ def pytest_configure(config: pytest.Config) -> None:
     tracer = make_tracer(root) if os.environ.get(TRACE) else None
     if tracer is not None:
         os.environ[CHILDREN] = tempfile.mkdtemp(prefix="apprentice-lines-")
+        for module, name in SHOWING:
+            if hasattr(module, name):
+                setattr(module, name, tracer.aside(getattr(module, name)))
     config.pluginmanager.register(FailureDetails(root, tracer), "apprentice-details")
     if os.environ.get(SELECT):
         near = os.environ.get(NEAR_SECONDS)
@@ -167,7 +179,11 @@ class FailureDetails:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, pluggy.Result[Any], None]:
+        if self.tracer is not None:
+            self.tracer.paused = True
         outcome = yield
+        if self.tracer is not None:
+            self.tracer.paused = False
         report = outcome.get_result()
         self.annotate(report, call)
         if call.when == "teardown" and self.tracer is not None:

@@ -38,10 +38,11 @@ def is_test(path: str) -> bool:
 
 
 class Tracer:
-    """Collects executed lines of the project's own code; subclasses define how."""
+    """Collects executed lines of the project's own code, unless it is `paused`; subclasses define how."""
 
     def __init__(self, root: str) -> None:
         self.root = root
+        self.paused = False
         self.known: dict[str, str | None] = {}
         self.lines: dict[str, set[int]] = {}
 
@@ -51,6 +52,18 @@ class Tracer:
             path = inside(filename, self.root)
             self.known[filename] = path if path is not None and not is_test(path) else None
         return self.known[filename]
+
+    def aside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, during which nothing is collected."""
+
+        def untraced(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - what the function takes and gives
+            before, self.paused = self.paused, True
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.paused = before
+
+        return untraced
 
     def restart(self) -> None:
         """Reset for the next test."""
@@ -78,6 +91,8 @@ class MonitoringTracer(Tracer):
         self.monitoring.restart_events()
 
     def line(self, code: CodeType, number: int) -> object:
+        if self.paused:
+            return None
         path = self.traced(code.co_filename)
         if path is not None:
             self.lines.setdefault(path, set()).add(number)
@@ -109,7 +124,7 @@ class SettraceTracer(Tracer):
     def call(self, frame: FrameType, _event: str, _argument: object) -> LineTrace | None:
         code, quiet = frame.f_code, self.quiet
         path = self.traced(code.co_filename)
-        if path is None:
+        if path is None or self.paused:
             return None
         quiet[code] = calls = quiet.get(code, 0) + 1
         if calls > QUIET_CALLS and calls % SAMPLED:

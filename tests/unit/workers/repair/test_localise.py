@@ -245,6 +245,29 @@ def test_what_decides_about_a_line_is_suspected_with_it() -> None:
     assert scores[5] > scores[4] > scores[2] > scores[3]
 
 
+def test_what_decides_whether_a_flag_is_set_is_suspected_with_the_flag() -> None:
+    """The condition around what binds a name that the suspected condition reads, though that line did not run."""
+    source = dedent(
+        """\
+        def check(words):
+            known = False
+            for word in words:
+                if len(word) > 9:
+                    print(word)
+                if word == "AS":
+                    known = True
+            if not known:
+                return None
+            return words
+        """
+    )
+    passing = dict.fromkeys(("a", "b", "c"), run(2, 3, 4, 6, 7, 8, 10))
+    coverage = {"tests/test_shop.py::test_price": run(2, 3, 4, 6, 8, 9), **passing}
+    found = suspects(failure(), coverage, list(passing), sources={**FILES, "shop.py": source})
+    scores = {suspect.line: suspect.score for suspect in found}
+    assert scores[9] > scores[8] > scores[6] == scores[7] > scores[4]
+
+
 def test_a_branch_that_was_not_asked_for_is_suspected() -> None:
     """`elif` in the place of `if`: where the branch before it runs, its own condition does not."""
     source = dedent(

@@ -53,8 +53,8 @@ HEADER, DEFINITION = 0.6, 0.45
 """What a function's header, and a constant's definition, are worth beside the lines that use them."""
 
 DECIDES, BINDS = 0.8, 0.65
-"""What the condition around a line is worth beside it, and what binds a name that the condition reads: a line that failing
-tests alone run is seldom at fault itself."""
+"""What the condition around a line is worth beside it, and what binds a name that the condition reads, or decides whether
+that runs: a line that failing tests alone run is seldom at fault itself."""
 
 CONSTRUCTOR = 0.9
 """What the header of `__init__` is worth when its class lacks an attribute: something else raised, but it forgot."""
@@ -232,7 +232,7 @@ def _catching(failure: Failure, outlines: Outlines) -> Lines:
 
 
 def _deciding(scores: Lines, outlines: Outlines) -> Lines:
-    """The lines that decide whether a suspected one runs: one step of a backward slice (Weiser 1981)."""
+    """The lines that decide whether a suspected one runs: a backward slice (Weiser 1981), cut short after bindings."""
     within: dict[tuple[str, FunctionNode], dict[int, float]] = {}
     for (path, line), score in scores.items():
         for function in outlines[path].functions_at(line)[:1]:
@@ -247,8 +247,9 @@ def _deciding(scores: Lines, outlines: Outlines) -> Lines:
             _raise(innermost, dict.fromkeys(around[-1:], score))
         for condition, score in innermost.items():
             read = _words(ast.walk(condition.test))
-            earlier = (n for n in nodes if isinstance(n, _BINDING) and n.lineno < condition.lineno and _bound(n) & read)
-            _raise(found, {(path, node.lineno): BINDS * score for node in earlier})
+            earlier = [n for n in nodes if isinstance(n, _BINDING) and n.lineno < condition.lineno and _bound(n) & read]
+            deciding = [each for n in earlier for each in conditions if _is_within(each, n.lineno)]
+            _raise(found, {(path, node.lineno): BINDS * score for node in (*earlier, *deciding)})
             _raise(found, {(path, node.lineno): DECIDES * score for node in (condition, *_branches(condition))})
     return found
 
