@@ -7,6 +7,10 @@ from textwrap import dedent
 
 import pytest
 
+from memory.model import Failure, Family
+from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.search import propose
+
 CASES = [
     (
         "variable_misuse",
@@ -472,3 +476,14 @@ def test_a_value_called_like_a_method_may_be_asked_for_its_truth(edits: Callable
     """A parameter that has the name of some class's method is a value, and what an expression gives is not asked."""
     source = "class A:\n    def ready(self):\n        return 1\n\ndef f(read, ready):\n    if read:\n        return 1\n"
     assert source.replace("if read:", "if ready:") in edits("variable_misuse", source)
+
+
+def test_the_function_that_makes_the_argument_comes_last() -> None:
+    """`g(g(x))` is seldom meant in the place of `f(g(x))`."""
+    source = "".join(f"def {name}(x):\n    return x\n\n" for name in ("escape", "strip", "quote"))
+    source += "def f(x):\n    return escape(strip(x))\n"
+    failure = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=("t",))
+    suspect = Suspect(path="a.py", line=source.count("\n"), score=1.0)
+    texts = [each.source for each in propose({"a.py": source}, [suspect], failure, strategies=("names",))]
+    meant, doubled = (texts.index(source.replace("escape(strip", f"{name}(strip")) for name in ("quote", "strip"))
+    assert meant < doubled

@@ -74,7 +74,10 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
 
 @template(cst.Name, strategy="names", prior=0.6, families=(*_ANY, Family.ARITHMETIC))
 def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`f(x)` → `g(x)`: what the module calls with such arguments comes first, then the alike names, then the builtins."""
+    """`f(x)` → `g(x)`: what the module calls with such arguments comes first, then the alike names, then the builtins.
+
+    What makes the argument comes last: `g(g(x))` is seldom meant.
+    """
     call = site.parent(node)
     if not isinstance(call, cst.Call) or not _is_called(node, site):
         return
@@ -87,7 +90,9 @@ def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     options = alike(node.value, (*fitting, *site.callables, *site.local_variables, *called, *_BUILTINS))
     signs = ((same, 4), (near, 2), (as_many, 2), (fitting, 1))
     evidence = {n: sum(worth for names, worth in signs if n in names) + (n not in _BUILTINS) for n in options}
-    yield from site.replacements(node, sorted(options, key=lambda name: -evidence[name]), step=0.1)
+    inside = {site.code(arg.value.func) for arg in call.args if isinstance(arg.value, cst.Call)}
+    ordered = sorted(options, key=lambda name: (name in inside, -evidence[name]))
+    yield from site.replacements(node, ordered, step=0.1)
 
 
 def _fitting(call: cst.Call, site: Site) -> tuple[str, ...]:
