@@ -192,8 +192,8 @@ def workload(project: Project, limits: Limits) -> Workload:
 class ForkServer:
     """A server in an open session. Every method raises SandboxEnded once it is dead or no longer makes sense.
 
-    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are. `seconds` is how
-    long it took to load pytest's plugins, import the project and collect its tests.
+    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are. `seconds` are what
+    it needed to load pytest's plugins, import the project and collect its tests.
     """
 
     def __init__(
