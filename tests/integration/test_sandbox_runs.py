@@ -139,7 +139,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def with_xdist(tree: Path) -> Path:
-    """The environment that the sandbox shows has none of the plugins of our own tests."""
+    """Copy pytest-xdist beside a project: the environment that the sandbox shows has none of our own tests' plugins."""
     for plugin in (execnet, xdist):
         shutil.copytree(Path(plugin.__file__).parent, tree / ".plugins" / plugin.__name__)
     return tree
@@ -274,17 +274,13 @@ def test_shown():
 """
 
 
-def check_lines_of_messages(sandbox: Sandbox, project: Project) -> None:
-    lines = run_tests(sandbox, project, trace=True, limits=LIMITS).lines
-    ran = {name.partition("::")[2]: sorted(files.get("price.py", ())) for name, files in lines.items() if name}
-    assert ran == {"test_equal": [3], "TestOld::test_in": [3], "test_shown": [3, 6, 9]}
-
-
 def test_what_renders_a_value_for_a_message_did_not_run_in_the_test(tmp_path: Path) -> None:
     """A failed assertion shows its values: only failing tests run what the project has for that, and it is not at fault."""
     tree = lay_out(tmp_path, {"pytest.ini": "[pytest]\n", "price.py": PRICED, "test_price.py": PRICED_TESTS})
-    command = f"{QUICK} python -m pytest --showlocals"
-    check_lines_of_messages(Bubblewrap(), discover(tree, python=None, test_command=command))
+    project = discover(tree, python=None, test_command=f"{QUICK} python -m pytest --showlocals")
+    lines = run_tests(Bubblewrap(), project, trace=True, limits=LIMITS).lines
+    ran = {name.partition("::")[2]: sorted(files.get("price.py", ())) for name, files in lines.items() if name}
+    assert ran == {"test_equal": [3], "TestOld::test_in": [3], "test_shown": [3, 6, 9]}
 
 
 def other_interpreter() -> Path | None:
