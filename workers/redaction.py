@@ -31,7 +31,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "a PyPI token": r"\bpypi-AgE[A-Za-z0-9_-]{50,}",
         "a Hugging Face token": r"\bhf_[A-Za-z0-9]{34}\b",
         # From the beginning of a word to its first `eyJ`: tried at each `eyJ` of a long word, it would be quadratic.
-        "a JSON web token": r"(?<![A-Za-z0-9_-])(?:(?!\beyJ)[A-Za-z0-9_-])*+eyJ[A-Za-z0-9_-]{10,}+"
+        "a JSON web token": r"(?<![A-Za-z0-9_-])(?:(?!\beyJ)[A-Za-z0-9_-])*\beyJ[A-Za-z0-9_-]{10,}+"
         r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}",
         "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?"
         r"(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",

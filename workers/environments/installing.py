@@ -68,7 +68,7 @@ def _refuse_bombs(wheels: Sequence[Path]) -> None:
 
 def add_bytecode(sandbox: Sandbox, interpreter: Interpreter, new: Path, limits: Limits) -> None:
     """Add bytecode, without which every run of the tests would compile the packages anew. Its failure costs time alone."""
-    packages = new / "lib" / f"python{interpreter.minor}" / "site-packages"
+    packages = (new / "lib" / f"python{interpreter.minor}" / "site-packages").resolve()
     with TemporaryDirectory(prefix="apprentice-empty-") as empty:
         workload = Workload(
             command=("python", "-I", "-S", "-c", _SCRIPT, str(packages)),
@@ -79,7 +79,10 @@ def add_bytecode(sandbox: Sandbox, interpreter: Interpreter, new: Path, limits: 
         report = sandbox.run(workload).report
     with suppress(tarfile.TarError, OSError), tarfile.open(fileobj=BytesIO(report), mode="r:") as packed:
         for member in packed:
-            target = packages / member.name
-            if member.isfile() and target.match("__pycache__/*.pyc") and not target.exists():
-                packed.extract(member.replace(mode=0o644, deep=False), packages, filter="data")
-                target.parent.chmod(0o755)  # whatever our umask is: a sandbox reads it as another user
+            target, content = (packages / member.name).resolve(), packed.extractfile(member)
+            is_ours = target.match("__pycache__/*.pyc") and target.is_relative_to(packages) and not target.exists()
+            if content is not None and is_ours:
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(content.read())
+                for made, mode in ((target, 0o644), (target.parent, 0o755)):
+                    made.chmod(mode)  # whatever our umask is: a sandbox reads it as another user

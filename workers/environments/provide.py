@@ -274,7 +274,7 @@ class Provider:
 def without_places(text: str, home: Path) -> str:
     """A text without the directories of files on this machine: maintainers read it."""
     for place in (home, Path(tempfile.gettempdir())):
-        text = re.sub(rf"{re.escape(str(place))}/(?:[\w.+-]+/)*+", "", text)
+        text = re.sub(rf"{re.escape(str(place))}/(?:[\w.+-]+/)*", "", text)
     return text
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,8 +149,8 @@ def unpacked(package: Package, at: Path) -> Path:
     """The package's own files in a directory below `at`. Raises BadCase where it cannot be had."""
     if not _is_there(package):
         _download(package)
-    with tempfile.TemporaryDirectory(prefix="apprentice-sdist-") as scratch, tarfile.open(package.file) as archive:
-        archive.extractall(scratch, filter="data")
+    with tempfile.TemporaryDirectory(prefix="apprentice-sdist-") as scratch:
+        subprocess.run(["tar", "--extract", "--file", package.file, "--directory", scratch], check=True)
         (root,) = Path(scratch).iterdir()
         return Path(shutil.copytree(root, at / package.name, ignore=NOT_NEEDED))
 

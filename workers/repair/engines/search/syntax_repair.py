@@ -215,7 +215,7 @@ def _of_line(lines: list[str], at: int) -> Iterator[tuple[str, list[str], float]
 
 
 def _headed(text: str) -> Iterator[str]:
-    before = re.match(r"""(?:[^#'"]|'[^']*'|"[^"]*")*+""", text)
+    before = re.match(r"""(?:[^#'"]|'[^']*'|"[^"]*")*""", text)
     end = before.end() if before else 0
     code = text[:end].rstrip() if text[end : end + 1] in ("", "#") else text
     comment = text[len(code) :]
