@@ -40,7 +40,7 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         nearest = () if detail is Detail.ALL else (result.attempts[-1].reflection,)  # all of them follow
         for line in filter(None, (*nearest, advice(result))):
             out.print(line, markup=False)
-    print_some(result.set_aside, out, detail, before="set aside: ")
+    print_some(repair.set_aside_lines(result.set_aside, each=detail is Detail.ALL), out, detail, before="set aside: ")
     print_some(result.flaky, out, detail, before="failed once, and passed when run again: ")
     if detail is Detail.ALL and result.attempts:
         print_tables([_attempts(result)], out)

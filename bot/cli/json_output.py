@@ -29,7 +29,7 @@ def repaired_json(result: Repaired) -> Json:
         "proof": _proof(proven.proof) if proven and proven.proof else None,
         "question": repair.asked_result(proven.proof) or None if proven and proven.proof else None,
         "flaky": list(result.flaky),
-        "set_aside": list(result.set_aside),
+        "set_aside": [f"{test}: {why}" for test, why in result.set_aside.items()],
         "candidates_tried": result.candidates,
         "test_runs": result.test_runs,
         "seconds": round(result.seconds, 3),

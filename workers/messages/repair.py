@@ -185,10 +185,21 @@ def nothing_failing(sha: str, tests: int, *, bot_name: str) -> str:
     )
 
 
-def set_aside(reasons: Sequence[str]) -> str:
+def set_aside_lines(reasons: Mapping[str, str], *, each: bool = False) -> list[str]:
+    """A line for each reason to set tests aside, with the first test and how many more; or a line for `each` test."""
+    if each:
+        return [f"{test}: {why}" for test, why in reasons.items()]
+    tests: dict[str, list[str]] = {}
+    for test, why in reasons.items():
+        tests.setdefault(why, []).append(test)
+    return [f"{first}{f' and {len(more)} more' if more else ''}: {why}" for why, (first, *more) in tests.items()]
+
+
+def set_aside(reasons: Mapping[str, str]) -> str:
     """What is added to an answer where failures were set aside, each with its reason; empty without any."""
-    more = len(reasons) - SHOWN_TESTS
-    lines = [f"- {plain(each)}" for each in reasons[:SHOWN_TESTS]] + ([f"- and {more} more"] if more > 0 else [])
+    every = set_aside_lines(reasons)
+    more = len(every) - SHOWN_TESTS
+    lines = [f"- {plain(line)}" for line in every[:SHOWN_TESTS]] + ([f"- and {more} more"] if more > 0 else [])
     return "\n".join(["", "", "**Set aside, because nothing here can repair it:**", "", *lines]) if lines else ""
 
 

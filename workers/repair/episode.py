@@ -275,7 +275,7 @@ def _result(
         tests=len(reproduction.report.results) - len(reproduction.set_aside),
         skipped=sum(each.outcome is TestOutcome.SKIPPED for each in reproduction.report.results),
         flaky=reproduction.flaky,
-        set_aside=tuple(f"{test}: {why}" for test, why in reproduction.set_aside.items()),
+        set_aside=reproduction.set_aside,
         candidates=sum(attempt.candidates for attempt in attempts),
         test_runs=reproduction.test_runs + (loop.test_runs if loop else 0),
         seconds=seconds,

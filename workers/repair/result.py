@@ -121,8 +121,8 @@ class Repaired:
 
     `others` is how many tests failed otherwise than the `failure`.
 
-    `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` names
-    failures that nothing here can repair, each with the reason, and `note` says where the tests ran, if that is unusual.
+    `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` holds
+    why nothing here can repair other failures, by test, and `note` says where the tests ran, if that is unusual.
     """
 
     status: RepairStatus
@@ -135,7 +135,7 @@ class Repaired:
     seconds: float
     proof_seconds: float = 0.0
     effort: SearchEffort | None = None
-    set_aside: tuple[str, ...] = ()
+    set_aside: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     first: FirstPlausible | None = None
     others: int = 0

@@ -109,17 +109,19 @@ def test_a_repair_of_more_than_it_began_with() -> None:
 
 
 def test_what_is_set_aside() -> None:
-    """Where nothing else fails, the verdict does not call it green; ten lines are shown."""
+    """Where nothing else fails, the verdict does not call it green; each reason has a line, and ten are shown."""
     green = result(RepairStatus.NOTHING_FAILING, failure=None)
-    aside = replace(green, set_aside=tuple(f"{test}: it needs the network" for test in TESTS[:30]))
+    aside = replace(green, set_aside=dict.fromkeys(TESTS[:29], "it needs the network") | {TESTS[29]: "it needs Docker"})
     lines = printed(aside)
-    assert (lines[0], lines[-1], len(lines)) == snapshot(
-        (
+    assert lines == snapshot(
+        [
             "nothing to repair: 700 tests, and 30 failures set aside; 12.3 s",
-            "set aside: and 20 more (--verbose lists them)",
-            12,
-        )
+            "set aside: tests/test_a.py::test_0 and 28 more: it needs the network",
+            "set aside: tests/test_a.py::test_29: it needs Docker",
+        ]
     )
+    unlike = replace(green, set_aside={test: f"it cannot be collected: {test}" for test in TESTS[:30]})
+    assert printed(unlike)[11:] == ["set aside: and 20 more (--verbose lists them)"]
     assert len(printed(aside, Detail.ALL)) == 31
     assert printed(aside, Detail.VERDICT) == lines[:1]
     assert printed(replace(green, skipped=3)) == ["nothing fails: 700 tests, 3 of them skipped; 12.3 s"]

@@ -145,6 +145,30 @@ CASES = [
         {},
     ),
     (
+        "both_sides",
+        """
+        def is_alias(word: str):
+            return word == "AS"
+        """,
+        """
+        def is_alias(word: str):
+            return word.upper() == "AS"
+        """,
+        {},
+    ),
+    (
+        "both_sides",
+        """
+        def is_alias(word: str):
+            return "As" != word
+        """,
+        """
+        def is_alias(word: str):
+            return "as" != word.lower()
+        """,
+        {},
+    ),
+    (
         "extreme_of_two",
         """
         def tops(rows: list[int]):

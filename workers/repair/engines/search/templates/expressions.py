@@ -149,14 +149,23 @@ def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 @template(cst.Comparison, strategy="calls", prior=0.55, families=_VALUES)
 def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`."""
+    """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`; `a == "AS"` → `a.upper() == "AS"`."""
     sign, sides = node.comparisons[0].operator, (node.left, node.comparisons[0].comparator)
     if len(node.comparisons) > 1 or isinstance(sign, (cst.Is, cst.IsNot)):
         return
     kinds = [outer(site.kind(site.code(side))) for side in sides]
     for form, weight in fading(_WRAPS.get(kinds[0] or kinds[1], _WRAPS[""])):
-        one, other = (form.format(site.operand(n, 15) if form.startswith("{}") else site.code(n)) for n in sides)
+        upper = form == "{}.lower()" and any(isinstance(n, cst.SimpleString) and n.raw_value.isupper() for n in sides)
+        one, other = (_wrapped(n, "{}.upper()" if upper else form, site) for n in sides)
         yield site.replace(node, f"{one} {site.code(sign)} {other}", weight=weight)
+
+
+def _wrapped(node: cst.BaseExpression, form: str, site: Site) -> str:
+    """An expression in a form; a text as what its method makes of it, `"a"` for `"A".lower()`."""
+    method = form.removeprefix("{}.").removesuffix("()")
+    if isinstance(node, cst.SimpleString) and method in ("lower", "upper", "strip") and "\\" not in node.value:
+        return f"{node.prefix}{node.quote}{getattr(node.raw_value, method)()}{node.quote}"
+    return form.format(site.operand(node, 15) if form.startswith("{}") else site.code(node))
 
 
 _MEASURED = (cst.Name, cst.BinaryOperation, cst.Attribute, cst.Call)
