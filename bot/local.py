@@ -37,6 +37,7 @@ from workers.review.engine import Reviewed
 from workers.sandbox.launching import prefixes
 from workers.work_tree import (
     before_changes,
+    before_last_commit,
     is_tracked,
     local_commits,
     main_branch,
@@ -118,17 +119,18 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
     context = _configured(context, _own_file(path))
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
         name = repository_name(path)
-        found, before = python_of(path, context, python), before_changes(path)
+        found, uncommitted_before = python_of(path, context, python), before_changes(path)
         project = context.project(
             tree,
             name,
             python=found,
             test_command=test_command,
-            changed=_named_files(tree, test_command) or before.keys(),
+            changed=_named_files(tree, test_command) or uncommitted_before.keys(),
             copy_of=path,
             commit=Commit(path),
         )
         task = _task(TaskKind.REPAIR, name, digest(tree), context)
+        before = uncommitted_before or before_last_commit(path)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task), before=before)
         repaired = replace(repaired, note=project.note)
         context.store.tasks.finish(task.id, repaired.status, "")

@@ -54,21 +54,39 @@ def before_changes(path: Path) -> dict[str, bytes | None]:
 
     Nothing outside of git, without git, in a repository without commits, and where more than MOST_DIFFERING differ.
     """
-    shape = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
     try:
         config = _without_filters(path)
-        changed = run_git("diff", *shape, "HEAD", "--", "*.py", at=path, config=config).split(b"\0")
+        changed = run_git("diff", *_NAMES, "HEAD", "--", "*.py", at=path, config=config)
         new = run_git("ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", at=path, config=config)
-        names = [os.fsdecode(name) for name in (*changed, *new.split(b"\0")) if name]
-        if len(names) > MOST_DIFFERING:
-            return {}
-        there = run_git("ls-tree", "--name-only", "-z", "HEAD", "--", *names, at=path).split(b"\0") if names else []
-        known = {os.fsdecode(name) for name in there}
-        return {
-            name: run_git("cat-file", "blob", f"HEAD:./{name}", at=path) if name in known else None for name in names
-        }
+        return _as_of("HEAD", changed + new, path)
     except CannotRun:
         return {}
+
+
+def before_last_commit(path: Path) -> dict[str, bytes | None]:
+    """The Python files below a directory that the last commit changed, as they were before it; None for new ones.
+
+    Nothing where `before_changes` has nothing, and in a clone that holds no commit before the last one.
+    """
+    try:
+        return _as_of("HEAD^", run_git("diff", *_NAMES, "HEAD^", "HEAD", "--", "*.py", at=path), path)
+    except CannotRun:
+        return {}
+
+
+_NAMES = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
+
+
+def _as_of(commit: str, listed: bytes, path: Path) -> dict[str, bytes | None]:
+    """The files that git listed, with zeros between, as a commit has them; nothing where there are more than MOST_DIFFERING."""
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+    if not 0 < len(names) <= MOST_DIFFERING:
+        return {}
+    there = run_git("ls-tree", "--name-only", "-z", commit, "--", *names, at=path).split(b"\0")
+    known = {os.fsdecode(name) for name in there}
+    return {
+        name: run_git("cat-file", "blob", f"{commit}:./{name}", at=path) if name in known else None for name in names
+    }
 
 
 MAIN_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")

@@ -163,6 +163,15 @@ def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> 
     assert (project / "shop" / "till.py").stat().st_mode & 0o777 == 0o755
 
 
+def test_what_the_last_commit_broke(home: Path, tmp_path: Path) -> None:
+    """In a clean work tree the tests that name what it changed run first, and before others that fail."""
+    project = committed(tmp_path / "shop", SOUND | {"tests/test_far.py": "def test_far():\n    assert 0\n"})
+    committed(project, {"shop/till.py": SHOP["shop/till.py"]})
+    document = apprentice(home, "fix", project, "--json", "--seed", "3", "--budget", "60").document()
+    assert (document["failure"]["failing_tests"], document["set_aside"]) == ([FAILING], [])
+    assert changed(document["patch"]) == CHANGE
+
+
 @pytest.mark.extended
 def test_what_the_tests_do_not_decide(home: Path, tmp_path: Path) -> None:
     """Edits that behave differently pass the one test: exit code 3, the question and both edits; --apply writes nothing."""

@@ -413,25 +413,30 @@ def test_no_escape_codes_from_a_project(tmp_path: Path) -> None:
     assert "\x1b" not in f"{ran.completed.stdout}{ran.report}"
 
 
-COVERAGE = """
+MEASURING = """
 import pytest
 
 def pytest_addoption(parser):
     parser.addoption("--cov", action="append", nargs="?", const=True, dest="cov_source")
+    parser.addoption("--benchmark-only", action="store_true")
+    parser.addoption("--benchmark-disable", action="store_true")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     assert not early_config.known_args_namespace.cov_source
+
+def pytest_configure(config):
+    assert config.getoption("--benchmark-disable")
 """
-"""Reads its option where pytest-cov does."""
+"""Reads its options where pytest-cov and pytest-benchmark do."""
 
 
 @pytest.mark.parametrize("processes", ["", " -p xdist.plugin -n 1"])
-def test_coverage_is_not_measured(tmp_path: Path, processes: str) -> None:
-    """A project whose options have pytest-cov's --cov runs as without it, in the processes of pytest-xdist too."""
+def test_nothing_is_measured(tmp_path: Path, processes: str) -> None:
+    """A project with pytest-cov's --cov in its options, and pytest-benchmark, runs as without, in pytest-xdist's processes too."""
     files = {
-        "pytest.ini": "[pytest]\naddopts = -p covering --cov=it --cov\n",
-        "covering.py": COVERAGE,
+        "pytest.ini": "[pytest]\naddopts = -p measuring --cov=it --cov\n",
+        "measuring.py": MEASURING,
         "test_it.py": "def test_a(): pass\n",
     }
     tree = with_xdist(lay_out(tmp_path, files))

@@ -51,13 +51,17 @@ NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "opera
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, pluggy.Result[Any], None]:
-    """Keep pytest-cov from measuring, as without its `--cov`, which many projects have in their options.
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, args: list[str]
+) -> Generator[None, pluggy.Result[Any], None]:
+    """Keep pytest-cov and pytest-benchmark from measuring, as without `--cov`, which many projects have in their options.
 
-    It slows imports and tests, and its figures have no use here: a run of a part of the tests misses their limit.
+    It slows imports and tests, and the figures have no use here: a run of a part of the tests misses their limit.
     """
     if os.environ.get(REPORT) or os.environ.get(XDIST_WORKER):
         early_config.known_args_namespace.cov_source = None
+        if vars(early_config.known_args_namespace).get("benchmark_only") is False:
+            args.append("--benchmark-disable")
     yield
 
 

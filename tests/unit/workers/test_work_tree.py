@@ -11,6 +11,7 @@ from workers.environments.provide import Commit
 from workers.errors import BadInput
 from workers.work_tree import (
     before_changes,
+    before_last_commit,
     is_tracked,
     main_branch,
     origin,
@@ -33,6 +34,19 @@ def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
     below = {"b.py": b"b = 1\n", "c.py": b"c = 1\n", "new.py": None}
     assert before_changes(tmp_path / "sub") == below
     assert before_changes(tmp_path) == {"a.py": b"a = 1\n", **{f"sub/{name}": text for name, text in below.items()}}
+
+
+def test_files_as_they_were_before_the_last_commit(tmp_path: Path) -> None:
+    """Whatever the work tree holds; nothing in a clone without the commit before."""
+    branch = Branch(tmp_path)
+    branch.commit({"a.py": "a = 1\n", "sub/b.py": "b = 1\n", "sub/c.py": "c = 1\n", "d.txt": "d\n"})
+    assert before_last_commit(tmp_path) == {}
+    branch.commit({"a.py": "a = 2\n", "sub/b.py": None, "sub/new.py": "n = 1\n", "d.txt": "e\n"})
+    (tmp_path / "sub" / "c.py").write_text("c = 2\n")
+    assert before_last_commit(tmp_path) == {"a.py": b"a = 1\n", "sub/b.py": b"b = 1\n", "sub/new.py": None}
+    assert before_last_commit(tmp_path / "sub") == {"b.py": b"b = 1\n", "new.py": None}
+    branch.git("clone", "--quiet", "--depth=1", f"file://{tmp_path}", "shallow")
+    assert before_last_commit(tmp_path / "shallow") == {}
 
 
 def test_what_is_not_committed(tmp_path: Path) -> None:

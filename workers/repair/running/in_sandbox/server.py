@@ -215,8 +215,10 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True, hookwrapper=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> Iterator[None]:
-        """Become the front here. Only forks ever get past this. As in pytest_plugin.py, pytest-cov measures nothing."""
+        """Become the front here. Only forks ever get past this. As in pytest_plugin.py, nothing is measured."""
         early_config.known_args_namespace.cov_source = None
+        if vars(early_config.known_args_namespace).get("benchmark_only") is False:
+            args.append("--benchmark-disable")
         if early_config.pluginmanager.hasplugin("xdist"):
             args += ["-n", "0"]
         self._serve()
