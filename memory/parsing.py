@@ -1,4 +1,4 @@
-"""Parses Python in a process of several threads.
+"""Parses Python in a process of several threads, and syntax that is newer than the Python which runs us.
 
 CPython 3.11 counts the depth of all syntax trees that are being made in one number. A garbage collection meanwhile may
 run Python code, which lets another thread make its own tree; then one of the two ends with SystemError.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from typing import NamedTuple
 
 _lock = threading.Lock()
 _pauses: list[bool] = []
@@ -41,3 +44,135 @@ def parse_expression(text: str) -> ast.expr:
     """The syntax tree of an expression; raises as ast.parse does."""
     with no_collections():
         return ast.parse(text, mode="eval").body
+
+
+# ── Newer syntax ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Older(NamedTuple):
+    """A module in syntax that this Python reads, with each line as long as it was; `left_out` is what is not in it."""
+
+    text: str
+    left_out: tuple[str, ...] = ()
+
+
+def read_module(text: str | bytes) -> ast.Module:
+    """The syntax tree of a module, which is that of `older` where its syntax is too new; raises as ast.parse does."""
+    try:
+        return parse_module(text)
+    except SyntaxError as error:
+        if (made := older(text if isinstance(text, str) else text.decode(), error)) is None:
+            raise
+        return parse_module(made.text)
+
+
+def older(text: str, error: SyntaxError) -> Older | None:
+    """A module that ends with this error in older syntax; None where the line with the error shows nothing newer.
+
+    It serves for reading and not for running: type parameters are left out (PEP 695), `type X = v` is an assignment, and a
+    template string (PEP 750) is a formatted one. Texts within formatted strings that have their quotes get other ones, and
+    those with a backslash lose what they say (PEP 701). Exceptions without parentheses (PEP 758) look like Python 2.
+    """
+    line = text.splitlines()[(error.lineno or 1) - 1 :][:1]
+    return _older(text) if line and _NEWER.search(line[0]) else None
+
+
+_PARAMETERS = re.compile(r"(?:\b(?:def|class)|^[ \t]*type)[ \t]+\w+[ \t]*(?=\[)", re.MULTILINE)
+_ALIAS = re.compile(r"^([ \t]*)(type[ \t]+(\w+))(?=[ \t]*[\[=])", re.MULTILINE)
+_TEMPLATE = re.compile(r"(?<!['\"])\bt(?=[rR]?['\"])|(?<=\b[rR])t(?=['\"])")
+_FORMATTED = re.compile(r"\b(?:[fF][rR]?|[rR][fF])['\"].*\{")
+_NEWER = re.compile("|".join(each.pattern for each in (_PARAMETERS, _ALIAS, _TEMPLATE, _FORMATTED)))
+
+
+@lru_cache(maxsize=64)
+def _older(text: str) -> Older:
+    lists = [slice(found.end(), _closing(text, found.end())) for found in _PARAMETERS.finditer(text)]
+    left_out = tuple(text[each] for each in lists)
+    for each in lists:
+        text = text[: each.start] + _blank(text[each]) + text[each.stop :]
+    text = _ALIAS.sub(lambda found: found[1] + found[3].ljust(len(found[2])), text)
+    requoted = _Requoted(_TEMPLATE.sub("f", text))
+    return Older(requoted.text, (*left_out, *requoted.left_out))
+
+
+def _closing(text: str, start: int) -> int:
+    """The end of what the bracket at `start` opens; `start` where nothing closes it."""
+    depth = 0
+    for found in re.compile(r"[\[\]]").finditer(text, start):
+        depth += 1 if found[0] == "[" else -1
+        if not depth:
+            return found.end()
+    return start
+
+
+def _blank(text: str) -> str:
+    """Spaces, and line ends that do not end the statement."""
+    *above, last = text.split("\n")
+    return "".join(f"{' ' * (len(line) - 1)}\\\n" for line in above) + " " * len(last)
+
+
+_IN_CODE = re.compile(r"#[^\n]*|(?P<prefix>[A-Za-z]*)(?P<quote>'''|\"\"\"|'|\")|[\[\](){}:]")
+
+
+class _Requoted:
+    """A text whose formatted strings hold no quotes of their own and no backslashes within braces."""
+
+    def __init__(self, text: str) -> None:
+        self.left_out: list[str] = []
+        self._text = list(text)
+        self._source = text
+        self._code(0, ())
+
+    @property
+    def text(self) -> str:
+        return "".join(self._text)
+
+    def _code(self, at: int, around: tuple[str, ...]) -> int:
+        """Go through code, in braces of strings with the quotes `around` up to the brace that ends it; where that is."""
+        depth = 0
+        while found := _IN_CODE.search(self._source, at):
+            at = found.end()
+            if found["quote"]:
+                at = self._string(found, around)
+            elif found[0] in "([{":
+                depth += 1
+            elif found[0] in ")]}" and not depth and around:
+                return at
+            elif found[0] in ")]}":
+                depth -= 1
+            elif found[0] == ":" and not depth and around:
+                return self._literal(at, "}", around)
+        return len(self._source)
+
+    def _string(self, found: re.Match[str], around: tuple[str, ...]) -> int:
+        """Go through a string that begins here; where it ends."""
+        start, quote = found.start("quote"), found["quote"]
+        is_formatted = "f" in found["prefix"].lower()
+        clashes = any(quote == each or (len(each) == 1 and each == quote[0]) for each in around)
+        other = next((each for each in "'\"" if each not in around), "") if clashes else quote
+        within = (*around, other or quote) if is_formatted else ()
+        end = self._literal(found.end(), quote, within)
+        body = self._source[found.end() : end - len(quote)]
+        if around and not is_formatted and (clashes or "\\" in body) and (other in body or "\\" in body):
+            self._put(found.end(), "x" * len(body))
+        if clashes and other:
+            self._put(start, other * len(quote))
+            self._put(end - len(quote), other * len(quote))
+        elif clashes:
+            self.left_out.append(self._source[found.start() : end])
+            self._put(found.start(), "0" * (end - found.start()))
+        return end
+
+    def _literal(self, at: int, end: str, around: tuple[str, ...]) -> int:
+        """Go through the text of a string, or of a format up to its brace; `around` is empty where braces mean nothing."""
+        text = self._source
+        while at < len(text) and not text.startswith(end, at):
+            if around and text[at] == "{" and (end == "}" or not text.startswith("{{", at)):
+                at = self._code(at + 1, around)
+            else:
+                skips = text.startswith("{{", at) or (text[at] == "\\" and text[at : at + 2] != "\\{")
+                at += 2 if skips and end != "}" else 1
+        return at + len(end)
+
+    def _put(self, at: int, text: str) -> None:
+        self._text[at : at + len(text)] = text

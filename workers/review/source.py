@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.parsing import parse_module
+from memory.parsing import read_module
 from workers.errors import ApprenticeError
 
 MAX_BYTES = 1_000_000
@@ -109,7 +109,7 @@ def parsed(text: str) -> ast.Module | None:
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
         try:
-            return parse_module(text.removeprefix("\ufeff"))
+            return read_module(text.removeprefix("\ufeff"))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

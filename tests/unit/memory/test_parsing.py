@@ -1,7 +1,8 @@
-"""Syntax trees in a process of several threads."""
+"""Syntax trees in a process of several threads, and of syntax that is newer than the Python which runs us."""
 
 from __future__ import annotations
 
+import ast
 import gc
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory.parsing import no_collections, parse_expression, parse_module
+from memory.parsing import no_collections, older, parse_expression, parse_module, read_module
 
 DEEP = "x = " + "(" * 40 + "1" + " + 1)" * 40 + "\n"
 LONG = DEEP * 150
@@ -50,3 +51,39 @@ def test_collections_go_on_after_the_last_pause() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+NEWER = [
+    (
+        "def first[T: (int, str)](of: list[T]) -> T:\n    return of[0]\n",
+        "def first(of: list[T]) -> T:\n    return of[0]",
+    ),
+    ("class A[\n    T: int,  # any\n    *Ts\n](B[T]):\n    pass\n", "class A(B[T]):\n    pass"),
+    ("type X[T] = list[T]\nif X:\n    type Y = int\n", "X = list[T]\nif X:\n    Y = int"),
+    (
+        'x = f"{a["b"]} {", ".join(c):>{d}}" + rf"\\d{e["f"]}"\n',
+        "x = f\"{a['b']} {', '.join(c):>{d}}\" + f\"\\\\d{e['f']}\"",
+    ),
+    ("x = f'{'\\n'.join(a)}' + f'{b:%H:%M}'\n", """x = f"{'xx'.join(a)}" + f'{b:%H:%M}'"""),
+    ('x = t"{a}" + rt"{b}" + c["t"]\n', "x = f'{a}' + f'{b}' + c['t']"),
+]
+
+
+@pytest.mark.parametrize(("text", "read"), NEWER)
+def test_newer_syntax_is_read_as_older(text: str, read: str) -> None:
+    """On each Python, with every line as long as it was; what the Python that runs us reads is not changed."""
+    made = older(text, SyntaxError("", ("", 1, 1, "")))
+    assert made is not None
+    assert ast.unparse(ast.parse(made.text)) == read
+    assert [len(line) for line in made.text.split("\n")] == [len(line) for line in text.split("\n")]
+    assert read_module(text).body
+
+
+def test_other_mistakes_stay_mistakes() -> None:
+    """What is left out is named, and a text that is wrong in any syntax has no tree."""
+    made = older("def f[T](a): ...\ndef g[*Ts, U]: pass\n", SyntaxError("", ("", 1, 1, "")))
+    assert made is not None
+    assert made.left_out == ("[T]", "[*Ts, U]")
+    for text in ("def f(:\n    pass\n", "def f[T(a): ...\n", "class A[T] x:\n    pass\n", "x = (\n"):
+        with pytest.raises(SyntaxError):
+            read_module(text)

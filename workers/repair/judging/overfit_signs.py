@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
-from memory.parsing import parse_module
+from memory.parsing import read_module
 
 
 class Kind(Enum):
@@ -65,7 +65,7 @@ UNTELLING = (0, 1, -1, "", None, True, False)
 def kind_of(before: str, after: str) -> Kind:
     """The kind of an edit of a module; PLAIN when one of the two does not parse."""
     try:
-        old, new = parse_module(before), parse_module(after)
+        old, new = read_module(before), read_module(after)
         change = difference(old, new)
     except (SyntaxError, ValueError, RecursionError):
         return Kind.PLAIN

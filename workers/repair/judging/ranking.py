@@ -17,7 +17,7 @@ from os.path import commonprefix
 import msgspec
 
 from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
-from memory.parsing import parse_module
+from memory.parsing import read_module
 from memory.preferences.model import PreferenceModel, option_of_patch, rank
 from workers.diffs import unified
 from workers.repair.attempt import Shortlist
@@ -347,7 +347,7 @@ def extent_of(candidate: Candidate) -> tuple[int, int]:
 
 def _function(candidate: Candidate) -> ast.AST:
     """The edited function; of several of one name the first that the line of the edit lies in."""
-    tree = parse_module(candidate.source)
+    tree = read_module(candidate.source)
     name = candidate.function.split(".")[-1]
     functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name == name]
     around = [f for f in functions if f.lineno <= candidate.line <= (f.end_lineno or f.lineno)]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from memory.parsing import parse_module
+from memory.parsing import older, parse_module, read_module
 
 _LISTED = tomllib.loads(Path(__file__).with_name("unusual_names.toml").read_text(encoding="utf-8"))
 PLAIN_MODULES, ODD_MODULES = (frozenset(_LISTED[key].split()) for key in ("plain_modules", "odd_modules"))
@@ -38,17 +38,29 @@ def unusual(before: bytes, after: bytes) -> tuple[str, ...]:
     """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(after).readline)
-        new = Counter(_Usage(parse_module(after)).all())
+        new = _used(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ("code that cannot be read",)
     if encoding not in UTF_8:
         return (f"code in the encoding {encoding}",)
     try:
-        added = new - Counter(_Usage(parse_module(before)).all())
+        added = new - _used(before)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         known = before.decode(errors="replace")
         added = Counter(each for each in new if each[0].rpartition(" ")[2].rpartition(".")[2] not in known)
     return tuple(sorted({words for words, _ in added}))
+
+
+def _used(text: bytes) -> Counter[tuple[str, str]]:
+    """What a module uses, and each piece that this Python cannot read."""
+    left_out: tuple[str, ...] = ()
+    try:
+        tree = parse_module(text)
+    except SyntaxError as error:
+        if (made := older(text.decode(), error)) is None:
+            raise
+        tree, left_out = parse_module(made.text), made.left_out
+    return Counter(_Usage(tree).all()) + Counter(("syntax that is too new to be read", each) for each in left_out)
 
 
 OF_TESTS = re.compile(
@@ -64,7 +76,7 @@ def is_plain_test(path: str, text: bytes) -> bool:
 def examples(text: bytes) -> list[str]:
     """The docstrings of a module that hold examples, which may be tests; empty for what cannot be read."""
     try:
-        nodes = list(ast.walk(parse_module(text)))
+        nodes = list(ast.walk(read_module(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -370,3 +370,19 @@ def test_of_many_edits_at_a_place_few_are_made_for_the_first_ones() -> None:
         sys.setprofile(None)
     assert len(first) == 5
     assert weighed < 200
+
+
+def test_syntax_that_is_newer_than_our_python() -> None:
+    """A file with type parameters gets the edits of one without, each once, and keeps them."""
+    header = "def full[\n    R: Room,  # any\n](rooms: list[R]) -> list[str]:"
+    newer = STOCK.replace("def full(rooms):", header).replace("class Room:", "class Room[T]:")
+    line = 1 + newer[: newer.index("len(room.things)")].count("\n")
+    suspects = [Suspect(path="stock.py", line=line, score=1.0)]
+    found = list(propose({"stock.py": newer}, suspects, failing(), strategies=SOME))
+    older = STOCK.replace("def full(rooms):", "def full(rooms: list[R]) -> list[str]:")
+    plain = [Suspect(path="stock.py", line=line - 2, score=1.0)]
+    same = list(propose({"stock.py": older}, plain, failing(), strategies=SOME))
+    assert {each.shape for each in found} == {each.shape for each in same}
+    assert len(found) == len(same)
+    assert all(header in each.source for each in found)
+    assert len(found) > 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
@@ -120,3 +122,14 @@ def test_examples_of_docstrings_are_told_from_other_text() -> None:
         "Double.\n\n>>> f()\n2"
     ]
     assert examples(b"def broken(:\n") == []
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads them")
+def test_type_parameters_that_cannot_be_read() -> None:
+    """They are unusual where the patch adds or changes them, and what is beside them is read."""
+    before = b"def f[T](x: T) -> T:\n    return x\n"
+    words = ("syntax that is too new to be read",)
+    assert unusual(before, before.replace(b"return x", b"return x or None")) == ()
+    assert unusual(before, before.replace(b"[T]", b"[T: exec('1')]")) == words
+    assert unusual(before, before.replace(b"return x", b"return exec(x)")) == ("exec",)
+    assert unusual(b"", before) == words

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from memory.parsing import parse_module
+from memory.parsing import read_module
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -200,7 +200,7 @@ class ModuleScope:
 def parsed(source: str) -> ast.Module | None:
     """A source's syntax tree; None if it has none."""
     try:
-        return parse_module(source)
+        return read_module(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from types import TracebackType
 
-from memory.model import AttemptOutcome, EditShape, Failure, NearMiss
+from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
 from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
@@ -25,6 +27,7 @@ from workers.repair.attempt import (
 )
 from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
 from workers.repair.engines.search.localise import suspects
+from workers.repair.engines.search.scope import parsed
 from workers.repair.engines.search.search import combine, propose
 from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
@@ -93,6 +96,8 @@ class SearchSession:
         if self._pool.note:
             self._progress(self._pool.note)
         self._progress(f"{TRYING} {self._suspected()}")
+        if self._unread:
+            self._progress(self._unread)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -186,6 +191,19 @@ class SearchSession:
         reason = "the failing tests ran no line of the project that could be traced, and name no module"
         return "" if self._suspects else reason
 
+    @cached_property
+    def _unread(self) -> str:
+        """Which files of suspected lines the Python that runs us cannot read, in a sentence; empty without any."""
+        paths = dict.fromkeys(each.path for each in self._suspects)
+        unread = [path for path in paths if parsed(self.sources[path]) is None]
+        if not unread or self._failure.family is Family.SYNTAX:
+            return ""
+        more = f" and {len(unread) - SHOWN_LINES} more" if len(unread) > SHOWN_LINES else ""
+        ours = ".".join(map(str, sys.version_info[:2]))
+        return (
+            f"Not edited, as Python {ours} runs Apprentice and cannot read it: {', '.join(unread[:SHOWN_LINES])}{more}."
+        )
+
     def _suspected(self) -> str:
         """The likeliest lines, for the progress."""
         places = [f"{each.path}:{each.line}" for each in self._suspects[:SHOWN_LINES]]
@@ -278,17 +296,18 @@ class SearchSession:
     ) -> AttemptResult:
         best = proofs.best
         shown = best.candidate if best else tally.shown()
+        lesson = reflection(
+            tally,
+            strategies,
+            outcome,
+            proven=best.candidate if best else None,
+            objection=proofs.objection or self._unsuspected(),
+        )
         return AttemptResult(
             outcome=outcome,
             candidates=tally.candidates,
             rivals=tally.rivals,
-            reflection=reflection(
-                tally,
-                strategies,
-                outcome,
-                proven=best.candidate if best else None,
-                objection=proofs.objection or self._unsuspected(),
-            ),
+            reflection=lesson if best else f"{lesson} {self._unread}".rstrip(),
             fixed=tally.nearest.passed if tally.nearest else 0,
             path=shown.path if shown else "",
             nearest=self.nearest(tally),

@@ -11,13 +11,14 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from types import CodeType
 from typing import Literal
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 
-from memory.parsing import parse_module
+from memory.parsing import older, read_module
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, ModuleScope
 from workers.repair.engines.search.type_inference import Kinds
@@ -85,7 +86,7 @@ class SourceModule:
     def __init__(self, path: str, source: str) -> None:
         self.path = path
         self.source = source
-        self.tree = parse_module(source)
+        self.tree = read_module(source)
         self.data = source.encode()
         self.lines = _LINE.findall(self.data)
         self.extents = _merged(list(_extents(self.tree.body, indented=False)))
@@ -212,10 +213,19 @@ class Region:
             # Of this text alone: other threads of the process, as one that imports torch, have the same filters.
             warnings.filterwarnings(on_warning, module=rf"{_REGION}\Z")
             try:
-                code = compile(data, _REGION, "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
-                return fingerprint(code)
+                return fingerprint(self._code(data))
             except (SyntaxError, Warning, ValueError, OverflowError, RecursionError, MemoryError):
                 return None
+
+    def _code(self, data: bytes) -> CodeType:
+        compiled = partial(compile, mode="exec", flags=self.module.futures, dont_inherit=True, optimize=0)
+        try:
+            code: CodeType = compiled(data, _REGION)
+        except SyntaxError as error:
+            if (made := older(data.decode(), error)) is None:
+                raise
+            code = compiled(made.text, _REGION)
+        return code
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from memory.parsing import parse_module
+from memory.parsing import read_module
 from workers.repair.engines.search.candidates import fading
 
 MOST, STEPS, TRIED = 60, 3, 12
@@ -148,7 +148,7 @@ def wrong_line(source: str) -> int:
     with warnings.catch_warnings(), suppress(ValueError, RecursionError, MemoryError):
         warnings.simplefilter("ignore")
         try:
-            parse_module(source)
+            read_module(source)
         except SyntaxError as error:
             return max(1, error.lineno or 1)
     return 0
