@@ -443,3 +443,10 @@ def test_of_keys_those_of_the_function_and_the_test_come_first() -> None:
     )
     first = next(candidate.source for candidate in found if candidate.template == "string")
     assert 'if options["verify_exp"]:' in first
+
+
+def test_no_conversion_of_a_written_number(edits: Callable[..., set[str]]) -> None:
+    """`bool(2)` is no text that people write; what is beside the number is converted."""
+    found = edits("missing_conversion", "def f(a):\n    return max(2, a)\n", error="TypeError")
+    assert "def f(a):\n    return max(2, int(a))\n" in found
+    assert not any("(2)" in text for text in found)

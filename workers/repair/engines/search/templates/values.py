@@ -157,8 +157,8 @@ _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
 def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a` → `str(a)`, `int(a)`, `list(a)`, …"""
-    if not _is_value(node, site):
+    """`a` → `str(a)`, `int(a)`, `list(a)`, …; not of a number that is written there: `bool(2)` is no text that people write."""
+    if isinstance(node, cst.BaseNumber) or not _is_value(node, site):
         return
     difference = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract)
     likely = ("abs",) if difference else _by_context(node, site)
