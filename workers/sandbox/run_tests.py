@@ -100,7 +100,8 @@ def discover(
 ) -> Project:
     """The project in `tree`, which may be a copy of a user's directory. Its interpreter is `python`, or ours.
 
-    Where no test command is given, the tree has to hold files that are called as tests are.
+    Where no test command is given, the tree has to hold files that are called as tests are: as pytest calls them, else
+    `tests.py`, as unittest, nose and Django do.
 
     It is never one that the tree holds: its author would choose what the sandbox shows of this machine.
     Raises BadInput with one line for the user when the project cannot be tested.
@@ -110,7 +111,10 @@ def discover(
         raise BadInput(f"{tree} is not a directory: name the root of a checkout")
     home = (copy_of or tree).absolute()
     if test_command is None and not _has_tests(tree):
-        raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
+        others = [file.relative_to(tree).as_posix() for file in python_files(tree) if file.name == "tests.py"]
+        if not others:
+            raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
+        test_command = shlex.join((*DEFAULT_COMMAND, *others))
     interpreter = (python or Path(sys.executable)).absolute()
     prefixes(interpreter)
     return Project(

@@ -9,6 +9,36 @@ import pytest
 
 CASES = [
     (
+        "exchanged_branches",
+        """
+        def f(a, b):
+            if a > 0:
+                return 1
+            elif (
+                a > b
+            ):
+                # more
+                b = 1
+                return b
+            else:
+                return 3
+        """,
+        """
+        def f(a, b):
+            if (
+                a > b
+            ):
+                # more
+                b = 1
+                return b
+            elif a > 0:
+                return 1
+            else:
+                return 3
+        """,
+        {},
+    ),
+    (
         "outdented_statement",
         """
         def f(a, b):
