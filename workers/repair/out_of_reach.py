@@ -1,5 +1,5 @@
 """Failures that no edit of the sources removes: tests that need the network, Docker or a service, files that need packages,
-and linters that run as if they were tests.
+plug-ins that fail before a test begins, and linters that run as if they were tests.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
         return f"it needs {need}, which the sandbox does not have"
     if _is_lint(result):
         return "it is a check of a plug-in's, which no line of the project raised"
+    if result.outcome is TestOutcome.ERROR and "::" in result.id and result.error_type and not result.frames:
+        return f"it failed before any line of the project ran: {text.splitlines()[0]}"
     return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""
 
 

@@ -15,9 +15,15 @@ OWN = (Frame(path="test_a.py", line=3, function="test_a"),)
 
 
 def reason(
-    tree: Path, error_type: str, message: str, *, test: str = "test_a.py::test_a", frames: tuple[Frame, ...] = OWN
+    tree: Path,
+    error_type: str,
+    message: str,
+    *,
+    test: str = "test_a.py::test_a",
+    frames: tuple[Frame, ...] = OWN,
+    outcome: TestOutcome = TestOutcome.FAILED,
 ) -> str:
-    outcome = TestOutcome.FAILED if "::" in test else TestOutcome.ERROR
+    outcome = outcome if "::" in test else TestOutcome.ERROR
     frames = frames if "::" in test else ()
     result = TestResult(id=test, outcome=outcome, seconds=0.0, error_type=error_type, message=message, frames=frames)
     report = TestReport(results=(result,), started=True, complete=True)
@@ -71,3 +77,11 @@ def test_linters_are_no_tests(tmp_path: Path) -> None:
     assert why.startswith("it is a check of a plug-in's")
     assert reason(tmp_path, "DocTestFailure", "", test="shop.py::shop.price", frames=()) == ""
     assert reason(tmp_path, "", "", frames=()) == ""
+
+
+def test_plug_ins_that_fail_before_a_test_begins(tmp_path: Path) -> None:
+    """A class that a plug-in cannot collect is set aside; a fixture of the project's own that fails is not."""
+    given = ("AttributeError", "'CallSpec2' object has no attribute 'funcargs'\nmore")
+    why = reason(tmp_path, *given, test="test_a.py::TestA", frames=(), outcome=TestOutcome.ERROR)
+    assert why == f"it failed before any line of the project ran: AttributeError: {given[1].splitlines()[0]}"
+    assert reason(tmp_path, *given, outcome=TestOutcome.ERROR) == ""
