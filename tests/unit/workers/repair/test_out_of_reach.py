@@ -85,3 +85,12 @@ def test_plug_ins_that_fail_before_a_test_begins(tmp_path: Path) -> None:
     why = reason(tmp_path, *given, test="test_a.py::TestA", frames=(), outcome=TestOutcome.ERROR)
     assert why == f"it failed before any line of the project ran: AttributeError: {given[1].splitlines()[0]}"
     assert reason(tmp_path, *given, outcome=TestOutcome.ERROR) == ""
+
+
+def test_a_project_that_is_not_installed(tmp_path: Path) -> None:
+    """Its own metadata is missing, which no edit makes; for another name there may be one."""
+    (tmp_path / "till_roll").mkdir()
+    missing = "No package metadata was found for"
+    why = reason(tmp_path, "PackageNotFoundError", f"{missing} till-roll", test="test_a.py")
+    assert why.startswith("the project is not installed, as by `pip install -e .`: PackageNotFoundError")
+    assert reason(tmp_path, "PackageNotFoundError", f"{missing} till-rol") == ""
