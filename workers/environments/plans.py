@@ -18,8 +18,8 @@ from workers.environments.metadata import Declared, declared, requirement
 from workers.environments.projects import missing_parts, project_of
 from workers.environments.recipe import Recipe
 from workers.environments.tree_files import TreeFiles, well_known
+from workers.sandbox.run_tests import DEFAULT_COMMAND, default_command
 
-DEFAULT_COMMAND = ("python", "-m", "pytest")
 MOST_PLANS = 8
 TOOLS = frozenset(well_known("recipes")["not_installed"])
 """What recipes install to run themselves."""
@@ -145,7 +145,7 @@ def _plan(recipe: Recipe, known: Declared) -> Plan:
         extras=tuple(dict.fromkeys(names[each] for each in map(canonicalize_name, extras) if each in names)),
         groups=tuple(dict.fromkeys(recipe.groups)),
         lock=known.lock if installed else None,
-        test_command=recipe.command or DEFAULT_COMMAND,
+        test_command=recipe.command or default_command(recipe.files.root / known.directory) or DEFAULT_COMMAND,
         directory=recipe.directory if recipe.command else known.directory,
         variables=tuple(sorted(recipe.variables.items())),
         notes=tuple(dict.fromkeys(recipe.notes)),

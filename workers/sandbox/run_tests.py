@@ -100,8 +100,7 @@ def discover(
 ) -> Project:
     """The project in `tree`, which may be a copy of a user's directory. Its interpreter is `python`, or ours.
 
-    Where no test command is given, the tree has to hold files that are called as tests are: as pytest calls them, else
-    `tests.py`, as unittest, nose and Django do.
+    Where no test command is given, the tree has to hold files that are called as tests are.
 
     It is never one that the tree holds: its author would choose what the sandbox shows of this machine.
     Raises BadInput with one line for the user when the project cannot be tested.
@@ -110,17 +109,14 @@ def discover(
     if not tree.is_dir():
         raise BadInput(f"{tree} is not a directory: name the root of a checkout")
     home = (copy_of or tree).absolute()
-    if test_command is None and not _has_tests(tree):
-        others = [file.relative_to(tree).as_posix() for file in python_files(tree) if file.name == "tests.py"]
-        if not others:
-            raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
-        test_command = shlex.join((*DEFAULT_COMMAND, *others))
+    if test_command is None and not (command := default_command(tree)):
+        raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
     interpreter = (python or Path(sys.executable)).absolute()
     prefixes(interpreter)
     return Project(
         tree=tree,
         python=interpreter,
-        test_command=_words_of(test_command, tree, home, interpreter),
+        test_command=command if test_command is None else _words_of(test_command, tree, home, interpreter),
         source_roots=tuple(dict.fromkeys(root for start in (directory, ".") for root in _source_roots(tree, start))),
         directory=directory,
         variables=variables,
@@ -131,6 +127,17 @@ def _source_roots(tree: Path, start: str) -> Iterator[str]:
     for root in (os.path.normpath(Path(start, "src")), start):
         if root == start or (tree / root).is_dir():
             yield root
+
+
+def default_command(tree: Path) -> tuple[str, ...]:
+    """Runs the tests where nothing says how; empty without any.
+
+    They are those that pytest finds, else the files called `tests.py`, as unittest, nose and Django have them.
+    """
+    if _has_tests(tree):
+        return DEFAULT_COMMAND
+    others = [file.relative_to(tree).as_posix() for file in python_files(tree) if file.name == "tests.py"]
+    return (*DEFAULT_COMMAND, *others) if others else ()
 
 
 def _has_tests(tree: Path) -> bool:
@@ -155,10 +162,8 @@ def _left_out(directory: Path) -> bool:
     return directory.name in NEVER_COPIED
 
 
-def _words_of(text: str | None, tree: Path, home: Path, python: Path) -> tuple[str, ...]:
+def _words_of(text: str, tree: Path, home: Path, python: Path) -> tuple[str, ...]:
     """The words of the test command. Raises BadInput when its program does not exist."""
-    if text is None:
-        return DEFAULT_COMMAND
     try:
         words = shlex.split(text)
     except ValueError as problem:
