@@ -80,29 +80,37 @@ def older(text: str, error: SyntaxError) -> Older | None:
 _PARAMETERS = re.compile(r"(?:\b(?:def|class)|^[ \t]*type)[ \t]+\w+[ \t]*(?=\[)", re.MULTILINE)
 _ALIAS = re.compile(r"^([ \t]*)(type[ \t]+(\w+))(?=[ \t]*[\[=])", re.MULTILINE)
 _TEMPLATE = re.compile(r"(?<!['\"])\bt(?=[rR]?['\"])|(?<=\b[rR])t(?=['\"])")
-_FORMATTED = re.compile(r"\b(?:[fF][rR]?|[rR][fF])['\"].*\{")
+_FORMATTED = re.compile(r"\b(?:[fF][rR]?|[rR][fF])['\"]")
 _NEWER = re.compile("|".join(each.pattern for each in (_PARAMETERS, _ALIAS, _TEMPLATE, _FORMATTED)))
 
 
 @lru_cache(maxsize=64)
 def _older(text: str) -> Older:
-    lists = [slice(found.end(), _closing(text, found.end())) for found in _PARAMETERS.finditer(text)]
-    left_out = tuple(text[each] for each in lists)
-    for each in lists:
-        text = text[: each.start] + _blank(text[each]) + text[each.stop :]
+    closing, done = _closing(text), 0
+    left_out: list[str] = []
+    parts: list[str] = []
+    for found in _PARAMETERS.finditer(text):
+        start, end = found.end(), closing.get(found.end(), 0)
+        if start >= done and end:
+            left_out.append(text[start:end])
+            parts += text[done:start], _blank(text[start:end])
+            done = end
+    text = "".join((*parts, text[done:]))
     text = _ALIAS.sub(lambda found: found[1] + found[3].ljust(len(found[2])), text)
     requoted = _Requoted(_TEMPLATE.sub("f", text))
     return Older(requoted.text, (*left_out, *requoted.left_out))
 
 
-def _closing(text: str, start: int) -> int:
-    """The end of what the bracket at `start` opens; `start` where nothing closes it."""
-    depth = 0
-    for found in re.compile(r"[\[\]]").finditer(text, start):
-        depth += 1 if found[0] == "[" else -1
-        if not depth:
-            return found.end()
-    return start
+def _closing(text: str) -> dict[int, int]:
+    """Where what each square bracket opens ends, by the place of the bracket."""
+    opened: list[int] = []
+    ends: dict[int, int] = {}
+    for found in re.finditer(r"[\[\]]", text):
+        if found[0] == "[":
+            opened.append(found.start())
+        elif opened:
+            ends[opened.pop()] = found.end()
+    return ends
 
 
 def _blank(text: str) -> str:
@@ -111,7 +119,7 @@ def _blank(text: str) -> str:
     return "".join(f"{' ' * (len(line) - 1)}\\\n" for line in above) + " " * len(last)
 
 
-_IN_CODE = re.compile(r"#[^\n]*|(?P<prefix>[A-Za-z]*)(?P<quote>'''|\"\"\"|'|\")|[\[\](){}:]")
+_IN_CODE = re.compile(r"#[^\n]*|(?P<formatted>\b(?:[fF][rR]?|[rR][fF])|)(?P<quote>'''|\"\"\"|'|\")|[\[\](){}:]")
 
 
 class _Requoted:
@@ -147,13 +155,13 @@ class _Requoted:
     def _string(self, found: re.Match[str], around: tuple[str, ...]) -> int:
         """Go through a string that begins here; where it ends."""
         start, quote = found.start("quote"), found["quote"]
-        is_formatted = "f" in found["prefix"].lower()
         clashes = any(quote == each or (len(each) == 1 and each == quote[0]) for each in around)
         other = next((each for each in "'\"" if each not in around), "") if clashes else quote
-        within = (*around, other or quote) if is_formatted else ()
+        within = (*around, other or quote) if found["formatted"] else ()
         end = self._literal(found.end(), quote, within)
         body = self._source[found.end() : end - len(quote)]
-        if around and not is_formatted and (clashes or "\\" in body) and (other in body or "\\" in body):
+        if around and not found["formatted"] and ("\\" in body or (clashes and other in body)):
+            self.left_out.append(body)
             self._put(found.end(), "x" * len(body))
         if clashes and other:
             self._put(start, other * len(quote))

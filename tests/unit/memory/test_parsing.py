@@ -87,3 +87,21 @@ def test_other_mistakes_stay_mistakes() -> None:
     for text in ("def f(:\n    pass\n", "def f[T(a): ...\n", "class A[T] x:\n    pass\n", "x = (\n"):
         with pytest.raises(SyntaxError):
             read_module(text)
+
+
+HOSTILE = [
+    "class A[" * 100_000,
+    "class A[class B[" * 50_000 + "]" * 100_000,
+    "a" * 1_000_000 + "'",
+    'f"' * 300_000,
+    '{"' * 200_000,
+]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_texts_take_linear_time(text: str) -> None:
+    """A pull request's files are read outside of the sandbox."""
+    made = older(f"def f[T](): ...\n{text}", SyntaxError("", ("", 1, 1, "")))
+    assert made is not None
+    assert len(made.text) == len(text) + 16
