@@ -113,6 +113,7 @@ def unpacked(package: Package, at: Path) -> Path:
     """The package's own files."""
     if not is_there(package):
         download(package)
+    at.mkdir(exist_ok=True)
     subprocess.run(["tar", "--extract", "--file", package.file, "--directory", at], check=True)
     return at / f"{package.name}-{package.version}"
 

@@ -109,7 +109,7 @@ class Clone:
     def export(self, commit: str, at: Path) -> None:
         """The commit's files, in a directory that does not exist yet."""
         data = self._git("archive", "--format=tar", commit)
-        at.mkdir()
+        at.mkdir(parents=True)
         subprocess.run(["tar", "--extract", "--directory", at], input=data, check=True)
 
     def file(self, commit: str, path: str) -> bytes | None:
