@@ -73,7 +73,7 @@ def older(text: str, error: SyntaxError) -> Older | None:
     template string (PEP 750) is a formatted one. Texts within formatted strings that have their quotes get other ones, and
     those with a backslash lose what they say (PEP 701). Exceptions without parentheses (PEP 758) look like Python 2.
     """
-    line = text.splitlines()[(error.lineno or 1) - 1 :][:1]
+    line = text.split("\n")[(error.lineno or 1) - 1 :][:1]
     return _older(text) if line and _NEWER.search(line[0]) else None
 
 

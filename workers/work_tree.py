@@ -66,7 +66,8 @@ def before_changes(path: Path) -> dict[str, bytes | None]:
 def before_last_commit(path: Path) -> dict[str, bytes | None]:
     """The Python files below a directory that the last commit changed, as they were before it; None for new ones.
 
-    Nothing where `before_changes` has nothing, and in a clone that holds no commit before the last one.
+    Nothing outside of git, without git, in a repository that holds no commit before it, and where it changed more than
+    MOST_DIFFERING.
     """
     try:
         return _as_of("HEAD^", run_git("diff", *_NAMES, "HEAD^", "HEAD", "--", "*.py", at=path), path)

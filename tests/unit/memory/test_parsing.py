@@ -71,10 +71,10 @@ NEWER = [
 
 @pytest.mark.parametrize(("text", "read"), NEWER)
 def test_newer_syntax_is_read_as_older(text: str, read: str) -> None:
-    """On each Python, with every line as long as it was; what the Python that runs us reads is not changed."""
+    """On each Python, with every line as long as it was."""
     made = older(text, SyntaxError("", ("", 1, 1, "")))
     assert made is not None
-    assert ast.unparse(ast.parse(made.text)) == read
+    assert ast.dump(ast.parse(made.text)) == ast.dump(ast.parse(read))
     assert [len(line) for line in made.text.split("\n")] == [len(line) for line in text.split("\n")]
     assert read_module(text).body
 
