@@ -207,10 +207,10 @@ class Spot:
         if own is None:
             own = pools.in_full({witness: each for witness, each in self.sums.items() if witness[0] == repository})
             self.own[repository] = own
-        others = pools.without(self.whole, own, pools.QUORUM)
-        if others is None:
+        known = pools.known_by(pools.QUORUM, factor is Factor.ACCEPTANCE, *self.whole, *own)
+        if known is None:
             return pools.reaching(self.sums, repository, factor, pools.QUORUM)
-        return pools.reached(own, others, factor, pools.QUORUM)
+        return pools.cell_of(*known)
 
 
 class Table:

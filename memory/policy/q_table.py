@@ -184,18 +184,23 @@ def believe(
     mean = (sum + m * mean of the next level) / (n + m), with m from `pull` and `prior` below the last level
     (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
     """
-    return _believe(state.levels(), strategy, factor, cells, prior, pull)
+    return _believe(_broadest_first(state, pull), strategy, factor, cells, prior)
+
+
+def _broadest_first(state: State, pull: Mapping[str, float]) -> list[tuple[Level, float]]:
+    """The levels of a state, each with what the level before it is worth there."""
+    return [(level, pull[level.scope]) for level in reversed(state.levels())]
 
 
 def _believe(
-    levels: Sequence[Level], strategy: str, factor: Factor, cells: Cells, prior: float, pull: Mapping[str, float]
+    levels: Sequence[tuple[Level, float]], strategy: str, factor: Factor, cells: Cells, prior: float
 ) -> Belief:
     mean, strength = prior, 0.0
-    for level in reversed(levels):
+    for level, pull in levels:
         cell = cells.get((level, strategy, factor), _EMPTY)
         evidence = max(cell.weight, 0.0)
-        strength = evidence + pull[level.scope]
-        mean = clipped((evidence * cell.mean + pull[level.scope] * mean) / strength)
+        strength = evidence + pull
+        mean = clipped((evidence * cell.mean + pull * mean) / strength)
     return Belief(mean=mean, strength=strength)
 
 
@@ -209,16 +214,16 @@ def values(
     parameters: Parameters = PRESENT,
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
-    found, levels, pulls = {}, state.levels(), parameters.pulls
-    everywhere, aftermath = state.everywhere, state.aftermath
+    found, pulls = {}, parameters.pulls
+    levels, everywhere, aftermath = _broadest_first(state, pulls), state.everywhere, state.aftermath
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED
             continue
-        proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR), pulls)
+        proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR))
         if aftermath is not None:
-            proof = _after_attempt(proof, aftermath, levels[-1], name, cells, pulls)
-        liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
+            proof = _after_attempt(proof, aftermath, levels[0][0], name, cells, pulls)
+        liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR)
         known = cells.get((everywhere, name, Factor.PROOF), _EMPTY)
         found[name] = Estimate(
             proof=recalled(proof, evidence.get(name), parameters.caution),

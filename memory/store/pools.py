@@ -16,9 +16,13 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Connection,
+    FromClause,
+    Integer,
+    Select,
     and_,
     bindparam,
     delete,
+    func,
     literal_column,
     or_,
     select,
@@ -94,9 +98,6 @@ class Pool(NamedTuple):
     value: int = 0
     repositories: int = 0
     people: int = 0
-
-
-NOTHING = Pool()
 
 
 def share(weight: int, value: int) -> Sum:
@@ -310,43 +311,52 @@ def _stored(connection: Connection, which: ColumnElement[bool], *, hold: bool = 
 
 Found = dict[tuple[Level, str, Factor], Cell]
 
-Place = tuple[int, str, str]
-"""The number of a level in a list of them, strategy, factor: a cell that is read."""
-
 _FACTORS = {factor.value: factor for factor in Factor}
+_ZERO: ColumnElement[int] = literal_column("0")
+_PERIOD = bindparam("period", type_=Integer)
 
 
 @cache
-def _of_levels(levels: int) -> CompoundSelect[Any]:
-    """What is stored at so many levels, of a repository and of all: made once, as making it takes as long as running it.
+def _of_levels(private: tuple[bool, ...]) -> CompoundSelect[Any]:
+    """What is stored at so many levels: in each row two periods, and the pools of all and of one repository, where none is 0.
 
-    Each row begins with the number of its level: the names of levels are long, and known. One query for each, as SQLite
-    searches no index for a row value in a list.
+    Made once, as making it takes as long as running it. Each row begins with the number of its level: the names of levels are
+    long, and known. One query for each, as SQLite searches no index for a row value in a list.
     """
-    stored = (pools.c.strategy, pools.c.factor, pools.c.repository, pools.c.period, *(pools.c[n] for n in Pool._fields))
-    whose = pools.c.repository.in_((bindparam("repository"), EVERYBODY))
-    return union_all(
-        *(
-            select(literal_column(str(number)), *stored).where(
-                *(pools.c[part] == bindparam(f"{part}{number}") for part in Level._fields), whose
-            )
-            for number in range(levels)
-        )
+    return union_all(*(_of_own(number) if alone else _of_all_and_own(number) for number, alone in enumerate(private)))
+
+
+def _of_own(number: int) -> Select[Any]:
+    nothing = [_ZERO] * len(Pool._fields)
+    periods = (_PERIOD, pools.c.period)
+    query = select(
+        _number(number), pools.c.strategy, pools.c.factor, *periods, *nothing, *(pools.c[name] for name in Pool._fields)
     )
+    return query.where(_at_level(pools, number), pools.c.repository == bindparam("repository"))
 
 
-def _stored_at(
-    connection: Connection, levels: Sequence[Level], repository: str
-) -> tuple[dict[Place, tuple[int, Pool]], dict[Place, tuple[int, Pool]]]:
-    """By cell, the pools of a repository, and those of all, with their periods."""
-    given = {f"{part}{n}": value for n, level in enumerate(levels) for part, value in level._asdict().items()}
-    own: dict[Place, tuple[int, Pool]] = {}
-    everybody: dict[Place, tuple[int, Pool]] = {}
-    rows = connection.execute(_of_levels(len(levels)), {**given, "repository": repository}).all()
-    for number, strategy, factor, whose, period, weight, value, repositories, people in rows:
-        found = everybody if whose == EVERYBODY else own
-        found[number, strategy, factor] = period, Pool(weight, value, repositories, people)
-    return own, everybody
+def _of_all_and_own(number: int) -> Select[Any]:
+    """There is a pool of all wherever there is one of a repository."""
+    every, own = pools.alias("every"), pools.alias("own")
+    same = and_(
+        _at_level(own, number),
+        own.c.repository == bindparam("repository"),
+        *(own.c[name] == every.c[name] for name in ("strategy", "factor")),
+    )
+    periods = (every.c.period, func.coalesce(own.c.period, _PERIOD))
+    sums = (*(every.c[name] for name in Pool._fields), *(func.coalesce(own.c[name], _ZERO) for name in Pool._fields))
+    query = select(_number(number), every.c.strategy, every.c.factor, *periods, *sums).join_from(
+        every, own, same, isouter=True
+    )
+    return query.where(_at_level(every, number), every.c.repository == EVERYBODY)
+
+
+def _number(number: int) -> ColumnElement[int]:
+    return literal_column(str(number))
+
+
+def _at_level(table: FromClause, number: int) -> ColumnElement[bool]:
+    return and_(*(table.c[part] == bindparam(f"{part}{number}") for part in Level._fields))
 
 
 def read(
@@ -354,45 +364,50 @@ def read(
 ) -> tuple[Found, set[Key]]:
     """The cells at these levels, of which there is one at least, that hold evidence for a repository, as it counts in a
     period; and the pools that are of an earlier one."""
-    of_own, of_all = _stored_at(connection, levels, repository)
-    nothing = period, NOTHING
+    given = {f"{part}{n}": value for n, level in enumerate(levels) for part, value in level._asdict().items()}
+    query = _of_levels(tuple(level.scope in PRIVATE for level in levels))
+    # All at once: one after another takes twice as long.
+    rows = connection.execute(query, {**given, "repository": repository, "period": period}).all()
     found: Found = {}
-    unsure: dict[Spot, Place] = {}
+    unsure: dict[Spot, Level] = {}
     old = set[Key]()
-    for place in of_own.keys() | of_all.keys():
-        then, own = of_own.get(place, nothing)
-        of, whole = of_all.get(place, nothing)
-        others = without(whole, own, quorum) if of == then == period else None
-        if others is None:
-            spot = _spot(levels, place)
-            unsure[spot] = place
+    for number, strategy, name, of, then, *sums in rows:
+        level, factor = levels[number], _FACTORS[name]
+        known = known_by(quorum, factor is Factor.ACCEPTANCE, *sums) if of == then == period else None
+        if known is None:
+            spot = (*level, strategy, name)
+            unsure[spot] = level
             old |= {(*spot, whose) for whose, made in ((repository, then), (EVERYBODY, of)) if made < period}
-        else:
-            number, strategy, name = place
-            factor = _FACTORS[name]
-            if cell := reached(own, others, factor, quorum):
-                found[levels[number], strategy, factor] = cell
+        elif cell := cell_of(*known):
+            found[level, strategy, factor] = cell
     for batch in in_batches(unsure, 200):
-        rows = rows_where(connection, or_(*(_of((*spot, EVERYBODY)) for spot in batch)))
-        for spot, each in rows.items():
+        for spot, each in rows_where(connection, or_(*(_of((*spot, EVERYBODY)) for spot in batch))).items():
             factor = _FACTORS[spot[3]]
             if cell := reaching(faded(each, period), repository, factor, quorum):
-                found[levels[unsure[spot][0]], spot[2], factor] = cell
+                found[unsure[spot], spot[2], factor] = cell
     return found, old
 
 
-def _spot(levels: Sequence[Level], place: Place) -> Spot:
-    number, strategy, factor = place
-    return (*levels[number], strategy, factor)
+def known_by(
+    quorum: int,
+    of_people: bool,
+    weight: int,
+    value: int,
+    repositories: int,
+    people: int,
+    own_weight: int,
+    own_value: int,
+    own_repositories: int,
+    own_people: int,
+) -> tuple[int, int, int] | None:
+    """What `reached` makes a cell of, by the pools of all and of one repository, in numbers alone: it is asked of every row.
 
-
-def without(whole: Pool, own: Pool, quorum: int) -> Pool | None:
-    """A pool of all without what is in it of one repository; None where the rows must tell whether others are a quorum of
-    people, as some of this repository's may have taught elsewhere too."""
-    if whole is NOTHING or own is NOTHING:
-        return whole
-    people = whole.people - own.people
-    if people < quorum <= whole.people:
+    None where the rows must tell whether others are a quorum of people: some of this repository's may have taught elsewhere too.
+    """
+    others = people - own_people
+    if others < quorum <= people:
         return None
-    weight, value = share(own.weight, own.value)
-    return Pool(whole.weight - weight, whole.value - value, whole.repositories - own.repositories, people)
+    if repositories - own_repositories < quorum or (of_people and others < quorum):
+        return own_weight, own_value, own_repositories
+    shared_weight, shared_value = share(own_weight, own_value)
+    return own_weight + weight - shared_weight, own_value + value - shared_value, repositories
