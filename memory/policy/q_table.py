@@ -184,12 +184,7 @@ def believe(
     mean = (sum + m * mean of the next level) / (n + m), with m from `pull` and `prior` below the last level
     (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
     """
-    return _believe(_broadest_first(state, pull), strategy, factor, cells, prior)
-
-
-def _broadest_first(state: State, pull: Mapping[str, float]) -> list[tuple[Level, float]]:
-    """The levels of a state, each with what the level before it is worth there."""
-    return [(level, pull[level.scope]) for level in reversed(state.levels())]
+    return _believe([(each, pull[each.scope]) for each in reversed(state.levels())], strategy, factor, cells, prior)
 
 
 def _believe(
@@ -214,8 +209,8 @@ def values(
     parameters: Parameters = PRESENT,
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
-    found, pulls = {}, parameters.pulls
-    levels, everywhere, aftermath = _broadest_first(state, pulls), state.everywhere, state.aftermath
+    found, pulls, everywhere, aftermath = {}, parameters.pulls, state.everywhere, state.aftermath
+    levels = [(level, pulls[level.scope]) for level in reversed(state.levels())]
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED

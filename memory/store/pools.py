@@ -327,11 +327,9 @@ def _of_levels(private: tuple[bool, ...]) -> CompoundSelect[Any]:
 
 
 def _of_own(number: int) -> Select[Any]:
-    nothing = [_ZERO] * len(Pool._fields)
-    periods = (_PERIOD, pools.c.period)
-    query = select(
-        _number(number), pools.c.strategy, pools.c.factor, *periods, *nothing, *(pools.c[name] for name in Pool._fields)
-    )
+    cell: list[Any] = [literal_column(str(number)), pools.c.strategy, pools.c.factor]
+    sums = (*[_ZERO] * len(Pool._fields), *(pools.c[name] for name in Pool._fields))
+    query: Select[Any] = select(*cell, _PERIOD, pools.c.period, *sums)
     return query.where(_at_level(pools, number), pools.c.repository == bindparam("repository"))
 
 
@@ -343,16 +341,11 @@ def _of_all_and_own(number: int) -> Select[Any]:
         own.c.repository == bindparam("repository"),
         *(own.c[name] == every.c[name] for name in ("strategy", "factor")),
     )
+    cell: list[Any] = [literal_column(str(number)), every.c.strategy, every.c.factor]
     periods = (every.c.period, func.coalesce(own.c.period, _PERIOD))
     sums = (*(every.c[name] for name in Pool._fields), *(func.coalesce(own.c[name], _ZERO) for name in Pool._fields))
-    query = select(_number(number), every.c.strategy, every.c.factor, *periods, *sums).join_from(
-        every, own, same, isouter=True
-    )
+    query: Select[Any] = select(*cell, *periods, *sums).join_from(every, own, same, isouter=True)
     return query.where(_at_level(every, number), every.c.repository == EVERYBODY)
-
-
-def _number(number: int) -> ColumnElement[int]:
-    return literal_column(str(number))
 
 
 def _at_level(table: FromClause, number: int) -> ColumnElement[bool]:
@@ -388,22 +381,12 @@ def read(
     return found, old
 
 
-def known_by(
-    quorum: int,
-    of_people: bool,
-    weight: int,
-    value: int,
-    repositories: int,
-    people: int,
-    own_weight: int,
-    own_value: int,
-    own_repositories: int,
-    own_people: int,
-) -> tuple[int, int, int] | None:
+def known_by(quorum: int, of_people: bool, *sums: int) -> tuple[int, int, int] | None:
     """What `reached` makes a cell of, by the pools of all and of one repository, in numbers alone: it is asked of every row.
 
     None where the rows must tell whether others are a quorum of people: some of this repository's may have taught elsewhere too.
     """
+    weight, value, repositories, people, own_weight, own_value, own_repositories, own_people = sums
     others = people - own_people
     if others < quorum <= people:
         return None
