@@ -246,6 +246,7 @@ NAMES = (
 )
 
 
+@pytest.mark.extended
 def test_odd_names(pull: Pull, tmp_path: Path) -> None:
     """Spaces, quotes, ends of lines, dashes and brackets in names are no obstacle; bytes that are no UTF-8 are, and are shown."""
     nameless = {"caf\udce9.py": "import os\n", "test_caf\udce9.py": "import caf\n\n\ndef test(): pass\n"}

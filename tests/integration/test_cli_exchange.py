@@ -74,6 +74,7 @@ def test_a_model_that_shows_nothing_is_told_and_refused(home: Path) -> None:
     assert "too little to tell" in apprentice(home, "preferences").out
 
 
+@pytest.mark.extended
 def test_learnings_go_out_and_in_and_out_again(home: Path, tmp_path: Path) -> None:
     """What two people taught here is a file that another installation takes over, lists, and takes out."""
     file, there = tmp_path / "learnings.yml", tmp_path / "there"

@@ -163,6 +163,7 @@ def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> 
     assert (project / "shop" / "till.py").stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.extended
 def test_what_the_last_commit_broke(home: Path, tmp_path: Path) -> None:
     """In a clean work tree the tests that name what it changed run first, and before others that fail."""
     project = committed(tmp_path / "shop", SOUND | {"tests/test_far.py": "def test_far():\n    assert 0\n"})

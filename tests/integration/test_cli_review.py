@@ -109,6 +109,7 @@ def test_people_are_told_in_words(home: Path, project: Path) -> None:
     assert f"; {len(listed)} findings: " in verdict, "one number, of what is listed"
 
 
+@pytest.mark.extended
 def test_work_that_is_not_committed_is_reviewed(home: Path, project: Path) -> None:
     """Without a base the change starts at the main branch, and without a head it ends at the work tree: the broken test comes first."""
     nothing = apprentice_process(home, "review", project).out
@@ -133,6 +134,7 @@ def test_only_the_change_is_reviewed(home: Path, project: Path) -> None:
     assert [entry["path"] for entry in ran.document()["coverage"]] == ["shop/prices.py"]
 
 
+@pytest.mark.extended
 def test_a_poisoned_repository_runs_nothing(home: Path, tmp_path: Path) -> None:
     """No hook, monitor, filter, driver or helper of the repository's own configuration runs, for no command."""
     ran_here = tmp_path / "ran"

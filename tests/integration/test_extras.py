@@ -44,6 +44,7 @@ def without_extras(tmp_path: Path, program: str, *arguments: str) -> subprocess.
     )
 
 
+@pytest.mark.extended
 def test_the_base_commands_need_no_extra(tmp_path: Path) -> None:
     """Everything that `fix`, `review` and `doctor` import comes with the package itself."""
     names = "bot.cli.main, bot.cli.json_output, bot.cli.fix_text, bot.cli.review_text, bot.doctor, bot.local, workers.repair.engines.search.search"
@@ -51,6 +52,7 @@ def test_the_base_commands_need_no_extra(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("command", "extra"), [("worker", "app"), ("serve", "app"), ("demo", "app"), ("mint", "app")])
 def test_a_missing_extra_is_named(tmp_path: Path, command: str, extra: str) -> None:
     """A command of an extra that is not installed says in one line what to install."""

@@ -79,6 +79,7 @@ def failing() -> str:
     return f"import pytest\n\n@pytest.mark.parametrize('a', [{HOSTILE!r}])\ndef test_it(a):\n    assert a == '', a\n"
 
 
+@pytest.mark.extended
 def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
     """There, too, the only controls are our own styles: in results, in errors of use, and in the log."""
     project = written(tmp_path / NAME, SHOP)

@@ -49,6 +49,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.extended
 def test_reading_in_pieces_gives_the_same(
     branch: Branch, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

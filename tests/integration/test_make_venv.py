@@ -35,6 +35,7 @@ def test_makes_one_and_keeps_it(tmp_path: Path) -> None:
     assert pip.stat().st_mtime_ns == before
 
 
+@pytest.mark.extended
 @pytest.mark.network_registry
 def test_without_the_venv_module_of_debian(tmp_path: Path) -> None:
     """Where `python -m venv` cannot bring pip, the interpreter's own pip does."""

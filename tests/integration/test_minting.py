@@ -236,6 +236,7 @@ def test_no_line_breaks_it(line: bytes) -> None:
     assert len(minter(Silent()).answer(1, line).problem) <= LONGEST
 
 
+@pytest.mark.extended
 def test_slow_and_rude_clients_cost_nothing(hosted: Hosted, client: MintingClient, tmp_path: Path) -> None:
     """Connections that send nothing, or leave, keep nobody from an answer."""
     idle = [socket.socket(socket.AF_UNIX) for _ in range(20)]

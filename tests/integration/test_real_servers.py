@@ -28,6 +28,7 @@ def test_postgresql_is_empty_and_has_vectors(postgresql_url: str) -> None:
         assert connection.execute("SELECT '[3,4]'::vector <-> '[0,0]'").fetchone() == (5.0,)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("ci", "told"), [("true", "1 error"), ("", "1 skipped")])
 def test_ci_insists_on_its_servers(ci: str, told: str, tmp_path: Path) -> None:
     """Where Redis is not installed its tests are skipped with a reason, but in CI they fail."""

@@ -231,6 +231,7 @@ def test_a_right_patch_is_proven(garden: Project) -> None:
     assert shown.repeats == 2
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("command", "challenged"),
     [
@@ -248,6 +249,7 @@ def test_a_right_patch_is_proven_by_any_command(garden: Project, command: str, c
     assert shown.perturbed == int(challenged)
 
 
+@pytest.mark.extended
 def test_a_test_that_returns_early_does_not_refuse_a_right_patch(tmp_path: Path) -> None:
     """With parameters of which some expect an error, not each comes to the assertion: such a test is no challenge."""
     free = """
@@ -278,6 +280,7 @@ def test_a_test_that_returns_early_does_not_refuse_a_right_patch(tmp_path: Path)
     assert (shown.perturbed, shown.unusual) == (0, ())
 
 
+@pytest.mark.extended
 def test_what_a_change_took_away_may_come_back(tmp_path: Path) -> None:
     """A name that a repair has no use for is none of its own where the file had it before the change."""
     called = GARDEN[BEDS].replace("return self.rows[0]", "return itemgetter(0)(self.rows)")
@@ -298,11 +301,17 @@ def test_what_a_change_took_away_may_come_back(tmp_path: Path) -> None:
     [
         ("+ len(self.rows)", "* len(self.rows)", "test_free still fails when run alone"),
         ("+ len(self.rows)", "- 2", "test_free_when_empty passed before, and not with it"),
-        ('"kale", "pea"]', '"pea"]\nBed = None', r"test_grows\[kale\] passed before|still fails"),
-        (
+        pytest.param(
+            '"kale", "pea"]',
+            '"pea"]\nBed = None',
+            r"test_grows\[kale\] passed before|still fails",
+            marks=pytest.mark.extended,
+        ),
+        pytest.param(
             "return area(self.width, self.length) +",
             "import pytest; pytest.skip('hard'); return",
             "still fails when run alone",
+            marks=pytest.mark.extended,
         ),
     ],
 )
@@ -328,8 +337,8 @@ def test_a_patch_that_drops_tests_is_not_proven(garden: Project) -> None:
         ("tests/test_beds.py", "decides what counts as passing"),
         (".github/workflows/ci.yml", "is no Python source"),
         ("garden/json.py", "is new, and hides another module of its name"),
-        ("garden/_pytest.py", "decides what counts as passing"),
-        ("garden/msgspec.py", "is new, and hides another module of its name"),
+        pytest.param("garden/_pytest.py", "decides what counts as passing", marks=pytest.mark.extended),
+        pytest.param("garden/msgspec.py", "is new, and hides another module of its name", marks=pytest.mark.extended),
     ],
 )
 def test_a_patch_of_what_decides_is_refused_unrun(garden: Project, path: str, reason: str) -> None:
@@ -350,6 +359,7 @@ def test_a_plug_in_is_known_though_the_run_before_died(tmp_path: Path) -> None:
     assert shown == Unproven(reason="garden/testing.py decides what counts as passing")
 
 
+@pytest.mark.extended
 def test_a_comparison_with_nothing_is_a_question(garden: Project) -> None:
     """Where a run has named no plug-in at all, equality shows nothing, and the proof says so."""
     before = reproduce(Bubblewrap(), garden, limits=LIMITS)
@@ -362,6 +372,7 @@ def test_a_comparison_with_nothing_is_a_question(garden: Project) -> None:
     assert shown.unusual == ("plug-ins and import hooks that cannot be compared, because a run named none",)
 
 
+@pytest.mark.extended
 def test_other_failures_are_listed_and_do_not_block(tmp_path: Path) -> None:
     """A test that failed before for its own reason, and still does, stays in the proof as such."""
     other = "def test_other():\n    assert {}['missing']\n"
@@ -391,6 +402,7 @@ def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
     assert "is proven after" in result.reflection
 
 
+@pytest.mark.extended
 def test_a_module_that_does_not_parse_is_mended(tmp_path: Path) -> None:
     """A conflict that a merge left keeps every test from being collected; of its sides the one that passes is proven."""
     conflict = """
@@ -471,6 +483,7 @@ def test_what_breaks_the_same_test_as_another_costs_no_proof(garden: Project) ->
     assert "- len(self.rows)" in result.patch
 
 
+@pytest.mark.extended
 def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> None:
     """What the failure became, and where, is kept for the next attempt."""
     seen = reproduce(Bubblewrap(), garden, limits=LIMITS)

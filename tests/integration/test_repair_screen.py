@@ -442,11 +442,11 @@ def apart(project: Project, wanted: ScreeningTests, tried: Candidate) -> TestRep
     [
         ("while True: pass", TIMEOUT),
         ("import os; os._exit(0)", CRASH),
-        ("import os; os.kill(os.getpid(), 9)", CRASH),
-        ("import os, signal; os.kill(os.getppid(), 9); signal.pause()", CRASH),
-        ("bytearray(8 << 30)", "MemoryError"),
-        ("raise SystemExit(0)", "SystemExit"),
-        ("return self + other", "RecursionError"),
+        pytest.param("import os; os.kill(os.getpid(), 9)", CRASH, marks=pytest.mark.extended),
+        pytest.param("import os, signal; os.kill(os.getppid(), 9); signal.pause()", CRASH, marks=pytest.mark.extended),
+        pytest.param("bytearray(8 << 30)", "MemoryError", marks=pytest.mark.extended),
+        pytest.param("raise SystemExit(0)", "SystemExit", marks=pytest.mark.extended),
+        pytest.param("return self + other", "RecursionError", marks=pytest.mark.extended),
     ],
 )
 def test_a_candidate_that_harms_its_process_harms_no_other(

@@ -70,6 +70,7 @@ def provider(home: Path, store: Store, repository: str, lines: list[str], commit
     )
 
 
+@pytest.mark.extended
 @pytest.mark.skipif(len(MINORS) < 2, reason=f"needs two Pythons from 3.11 on, and finds {', '.join(MINORS) or 'none'}")
 def test_two_repositories_with_contradicting_pins(index: PackageIndex, tmp_path: Path) -> None:
     """Each gets the Python and the packages that it names, while the other one works; the second time nothing is made."""

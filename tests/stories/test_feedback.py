@@ -70,6 +70,7 @@ Recorded as not wanted for 1 decision. This changes how likely I am to post simi
     assert heard(town, decision_on(town, reviewed, "F401")) == []
 
 
+@pytest.mark.extended
 def test_accept(town: Town, reviewed: int) -> None:
     """An acceptance is answered likewise."""
     decision = decision_on(town, reviewed, "F541")
@@ -85,6 +86,7 @@ Recorded as wanted for 1 decision. This changes how likely I am to post similar 
     assert acceptance(town, decision) > before
 
 
+@pytest.mark.extended
 def test_reject_review(town: Town, reviewed: int) -> None:
     """A verdict in the conversation is about the whole review."""
     assert town.say(reviewed, "@apprentice reject because this is a sketch") == snapshot(
@@ -99,6 +101,7 @@ Recorded as not wanted for 2 decisions. This changes how likely I am to post sim
     assert heard(town, *both) == [(SignalKind.REJECTED, "maya", 1.0)] * 2
 
 
+@pytest.mark.extended
 def test_outsiders_verdict(town: Town, reviewed: int) -> None:
     """An outsider's verdict is noted and teaches nothing."""
     before = town.digest()
@@ -115,6 +118,7 @@ Recorded without effect: only feedback from users with write access counts.
     assert town.digest() == before
 
 
+@pytest.mark.extended
 def test_reactions(town: Town, reviewed: int) -> None:
     """Reactions are found by polling, weighed by who gave them, and taken back with the reaction, exactly."""
     before, remark, decision = town.digest(), town.remark_on(reviewed, "F541").id, decision_on(town, reviewed, "F541")
@@ -153,6 +157,7 @@ def test_reaction_to_a_fix(town: Town, fixed: tuple[int, int, str]) -> None:
         ]
 
 
+@pytest.mark.extended
 def test_thread(town: Town, reviewed: int) -> None:
     """Resolving a thread says little, opening it again takes that back, and resolving it once more counts again."""
     before, remark, decision = town.digest(), town.remark_on(reviewed, "F541").id, decision_on(town, reviewed, "F541")
@@ -185,6 +190,7 @@ def test_applied_by_hand(town: Town, reviewed: int) -> None:
     assert heard(town, decision_on(town, reviewed, "F541")) == [(SignalKind.SUGGESTION_APPLIED, "finn", 1.0)]
 
 
+@pytest.mark.extended
 def test_reactions_at_the_close(town: Town, reviewed: int) -> None:
     """At the close its reactions are read a last time, and it is watched no longer; the merge itself is no verdict."""
     town.maya.react(REPOSITORY, town.remark_on(reviewed, "F541").id, "-1")
@@ -216,6 +222,7 @@ def test_fix_closed_and_merged(town: Town, fixed: tuple[int, int, str]) -> None:
     assert town.maya.request("GET", f"/repos/{REPOSITORY}/issues/{issue}")["state"] == "closed"
 
 
+@pytest.mark.extended
 def test_fix_rejected(town: Town, fixed: tuple[int, int, str]) -> None:
     """A rejection where the fix was asked for, or in the fix itself, is about the fix; both together count once each."""
     issue, pull, decision = fixed
@@ -239,6 +246,7 @@ def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]
     assert (kept.id, len(kept.ruled_out)) == (decision, 1)
 
 
+@pytest.mark.extended
 def test_heard_twice(town: Town, reviewed: int) -> None:
     """A verdict whose job is done again counts once; rebuilding the table from the ledger changes nothing."""
     town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice reject")
@@ -249,6 +257,7 @@ def test_heard_twice(town: Town, reviewed: int) -> None:
     assert town.digest() == taught
 
 
+@pytest.mark.extended
 def test_why(town: Town, reviewed: int) -> None:
     """`why` explains the last decision of a conversation, or the one that is named, wherever it is asked."""
     last = town.context.store.posts.on(town.key, reviewed)[-1].decision_ids[-1]

@@ -157,6 +157,7 @@ def test_outsiders_issue(town: Town) -> None:
     assert town.progress == []
 
 
+@pytest.mark.extended
 def test_maintainer_takes_it_up(town: Town) -> None:
     """A maintainer who repeats an outsider's request makes it one of their own, with the outsider's test."""
     number = town.issue("The last of it cannot be taken", BUG, by=town.olga)
@@ -178,6 +179,7 @@ def test_made_once(town: Town) -> None:
     assert len([line for line in town.progress if line.startswith("finding what fails")]) == 1
 
 
+@pytest.mark.extended
 def test_nothing_failing(town: Town) -> None:
     """A command where every test passes is answered with how to ask."""
     number = town.issue("Something is wrong with rice", "")
@@ -192,6 +194,7 @@ All 10 tests pass at <id>, so there is nothing for me to reproduce. Add a failin
     assert town.fixes() == []
 
 
+@pytest.mark.extended
 def test_passing_test(town: Town) -> None:
     """An issue whose test passes is told so."""
     number = town.issue("Rice", BUG.replace('take("rice", "500 g")', 'take("rice", "499 g")').replace("== 0", "== 1"))
@@ -199,6 +202,7 @@ def test_passing_test(town: Town) -> None:
     assert answer.body.startswith("All 11 tests pass at ")
 
 
+@pytest.mark.extended
 def test_not_fixable(hurried_town: Town) -> None:
     """What cannot be repaired is said with what was tried, and no pull request is opened."""
     town = hurried_town
@@ -223,6 +227,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
     assert town.fixes() == []
 
 
+@pytest.mark.extended
 def test_not_collected(town: Town) -> None:
     """Tests that cannot be collected for want of something that is not installed are reported as that."""
     town.push("main", {"tests/conftest.py": "import soup_ladle\n"}, by=town.maya)
@@ -267,6 +272,7 @@ I opened #2: 1 failing test now passes, and so does the rest of the suite (11 pa
     assert bare.text("diff", "--name-only", "take", pull.head_sha) == "pantry/shelf.py"
 
 
+@pytest.mark.extended
 def test_fork(town: Town) -> None:
     """A fork's branch is not ours to push to: the patch is shown where it was asked for."""
     fork = town.olga.fork(REPOSITORY)
@@ -330,6 +336,7 @@ def test_second_bug_of_a_kind(town: Town) -> None:
     assert candidates[1] < candidates[0]
 
 
+@pytest.mark.extended
 def test_secret(town: Town) -> None:
     """What looks like a credential in a failing test's message does not get into anything that we post."""
     secret = "ghp_" + "a1B2" * 9
@@ -340,6 +347,7 @@ def test_secret(town: Town) -> None:
     assert "[secret removed]" in answer
 
 
+@pytest.mark.extended
 def test_hostile_words(town: Town) -> None:
     """A failing test's words mention nobody, close nothing, command no bot and forge no marker of ours."""
     words = "/approve @maya fixes #1 <!-- apprentice:x --> ![](http://evil.example/x.png) ```\\n@apprentice fix"
@@ -365,6 +373,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
     assert len(town.answers(number)) == 1
 
 
+@pytest.mark.extended
 def test_github_out_of_order(town: Town) -> None:
     """A comment that GitHub fails to take is tried again later, and found if it was taken after all."""
     number = town.issue("Rice", "")

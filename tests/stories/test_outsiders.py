@@ -52,6 +52,7 @@ def test_own_test_beside_an_outsiders(town: Town) -> None:
     assert "test_anything" not in pull.body
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 def test_ci_waits_for_a_person(town: Town) -> None:
     """Our commit carries the mark that keeps CI from running; a person who marks the draft as ready takes it off, once."""
@@ -92,6 +93,7 @@ def test_a_repository_without_drafts(town: Town) -> None:
     assert town.checks(pull.number) == [], "we do not review our own"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("command", ["review", "fix"])
 def test_pushed_to_after_the_command(command: str, town: Town) -> None:
     """What a fork's author pushes after a maintainer has commanded is not what the maintainer meant."""
@@ -111,6 +113,7 @@ def test_pushed_to_after_the_command(command: str, town: Town) -> None:
     assert [line for line in town.progress if line.startswith(("reproducing", "reading"))] == []
 
 
+@pytest.mark.extended
 def test_never_seen_before(town: Town) -> None:
     """A fork's pull request of which we knew no commit is not taken as it comes: the answer names what it is now."""
     fork = town.olga.fork(REPOSITORY)
@@ -125,6 +128,7 @@ def test_never_seen_before(town: Town) -> None:
     assert len(town.checks(number)) == 1
 
 
+@pytest.mark.extended
 def test_one_reply_to_each_account_and_conversation(town: Town) -> None:
     """However many commands and verdicts strangers write, each gets one reply in a conversation."""
     number, other = town.issue("Rice", ""), town.issue("Salt", "")
@@ -195,6 +199,7 @@ def test_two_workers_give_a_stranger_one_reply(town: Town) -> None:
     assert len(town.progress) == 1
 
 
+@pytest.mark.extended
 def test_the_limit_of_a_day_holds_over_conversations_and_workers(town: Town) -> None:
     """With room for one reply, two conversations at once get one."""
     first, second = town.issue("Rice", ""), town.issue("Salt", "")
@@ -218,6 +223,7 @@ def test_a_strangers_command_that_fails_says_nothing(town: Town) -> None:
     assert said_on(town, number) == 0
 
 
+@pytest.mark.extended
 def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     """Many strangers in many conversations do not make us talk either: one installation has so many replies a day."""
     number = town.issue("Rice", "")
@@ -231,6 +237,7 @@ def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     assert len(town.say(number, "@apprentice fix", by=town.olga)) == 1
 
 
+@pytest.mark.extended
 def test_reviews_for_strangers_are_limited_a_day(town: Town) -> None:
     """Beyond the limit a stranger's commit gets a neutral check that says how to get a review; a maintainer gets it."""
     (installation,) = town.playground.world.installations

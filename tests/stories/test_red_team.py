@@ -34,6 +34,7 @@ def nothing_leaked(town: Town, server: ModelServer, number: int) -> None:
         assert secret not in asked + posted
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 @pytest.mark.usefixtures("planted")
 def test_a_repair_by_a_model_that_obeys(tmp_path: Path) -> None:

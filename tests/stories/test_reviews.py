@@ -338,6 +338,7 @@ def test_new_lines_in_a_push(town: Town) -> None:
     assert (new.path, new.line) == ("pantry/jars.py", 9)
 
 
+@pytest.mark.extended
 def test_elsewhere(town: Town) -> None:
     """What a change brings about on lines that it left alone is told in the summary, once."""
     town.push("main", {"pantry/sizes.py": "import math\n\n\ndef half(x):\n    return math.ceil(x / 2)\n"}, by=town.maya)
@@ -358,6 +359,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert len(town.reviews(number)) == 1
 
 
+@pytest.mark.extended
 def test_a_new_name_brings_nothing_about(town: Town) -> None:
     """A function that gets another name, in a file that gets another name, is not told of what stood in it before."""
     old = 'def empty():\n    """Nothing."""\n    return f"empty"\n'
@@ -367,6 +369,7 @@ def test_a_new_name_brings_nothing_about(town: Town) -> None:
     assert town.reviews(number) == town.remarks(number) == []
 
 
+@pytest.mark.extended
 def test_draft(town: Town) -> None:
     """A draft is left alone until it is ready."""
     number = town.propose("empty", EMPTY, draft=True)
@@ -377,6 +380,7 @@ def test_draft(town: Town) -> None:
     assert len(town.reviews(number)) == len(town.checks(number)) == 1
 
 
+@pytest.mark.extended
 def test_draft_on_command(town: Town) -> None:
     """A draft is reviewed when somebody who may asks for it, and is not said again when it is ready."""
     number = town.propose("empty", EMPTY, draft=True)
@@ -387,6 +391,7 @@ def test_draft_on_command(town: Town) -> None:
     assert len(town.reviews(number)) == 1
 
 
+@pytest.mark.extended
 def test_asked_again(town: Town) -> None:
     """Whoever asks for a review of what was reviewed is answered; nothing is repeated."""
     number = town.propose("empty", EMPTY)
@@ -404,6 +409,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert len(town.remarks(number)) == said
 
 
+@pytest.mark.extended
 def test_closed(town: Town) -> None:
     """A review asked for on a closed pull request is answered with why it is not made."""
     number = town.propose("empty", EMPTY, draft=True)
@@ -419,6 +425,7 @@ I did not review this pull request: it is closed.
     )
 
 
+@pytest.mark.extended
 def test_check_run_again(town: Town) -> None:
     """Pressing "Re-run" makes a new check run and repeats no remark."""
     number = town.propose("empty", EMPTY)
@@ -429,6 +436,7 @@ def test_check_run_again(town: Town) -> None:
     assert (len(town.reviews(number)), len(town.remarks(number))) == (1, said)
 
 
+@pytest.mark.extended
 def test_fork(town: Town) -> None:
     """The tests of a fork are not run unasked, and that is said; a maintainer who asks has suggestions proven."""
     fork = town.olga.fork(REPOSITORY)
@@ -474,6 +482,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert all("```suggestion" in each.body and "Applied and tested" in each.body for each in new)
 
 
+@pytest.mark.extended
 def test_fork_with_nothing_found(town: Town) -> None:
     """Where no test was run, the check is not green, though nothing was found."""
     fork = town.olga.fork(REPOSITORY)
@@ -512,6 +521,7 @@ def test_held(town: Town) -> None:
     assert "rejected here" in explained
 
 
+@pytest.mark.extended
 def test_limit(tmp_path: Path) -> None:
     """No more than the limit is said inline, the worst first; the rest goes to the summary, and none is lost."""
     with founding.town(tmp_path, max_comments=2) as town:
@@ -544,6 +554,7 @@ I could not review this: GitHub answered 422 'Unprocessable Entity' while review
     assert town.answers(number) == []
 
 
+@pytest.mark.extended
 def test_failed_on_command(town: Town) -> None:
     """Whoever asked for a review that fails is told."""
     town.playground.before("POST", r"/reviews$", fail(422, "Unprocessable Entity"), nth=0)
@@ -572,6 +583,7 @@ def test_given_up(town: Town) -> None:
     assert "gave up after 24 hours" in check.summary
 
 
+@pytest.mark.extended
 def test_unreadable(town: Town) -> None:
     """What could not be read is named with its reason, and the check run is neutral."""
     number = town.propose("broken", {"pantry/broken.py": "def broken(:\n", "logo.bin": b"\x00\x01" * 64})
@@ -602,6 +614,7 @@ No test is broken: 10 tests passed.
     )
 
 
+@pytest.mark.extended
 def test_hostile_code(town: Town) -> None:
     """Code under review mentions nobody, closes nothing and forges no marker; its fence holds."""
     number = town.propose("words", {"pantry/words.py": HOSTILE, "tests/test_words.py": TEST_OF_HOSTILE})
@@ -635,6 +648,7 @@ def test_hostile_code(town: Town) -> None:
     assert {post.github_id for post in posts} == {each.id for each in town.remarks(number)}
 
 
+@pytest.mark.extended
 def test_reviewed_twice(town: Town) -> None:
     """A review that is done again from its start says nothing twice."""
     number = town.propose("empty", EMPTY)

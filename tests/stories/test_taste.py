@@ -99,6 +99,7 @@ def made(here: Town, number: int) -> tuple[EditShape, list[str]]:
     return chosen.shape, list(dict.fromkeys(template for each in attempts for template in each.tried))
 
 
+@pytest.mark.extended
 def test_a_closed_guard_and_the_next_failure(tmp_path: Path) -> None:
     """A guard against a missing key is closed; at the next missing key it waits its turn, and a conversion is proposed.
 

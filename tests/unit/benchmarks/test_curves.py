@@ -43,6 +43,7 @@ def test_the_fix_itself_is_right_whatever_its_layout(tmp_path: Path) -> None:
     assert not is_solution(case, PATCH.format(operator="*"))
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 def test_each_way_meets_each_case(tmp_path: Path) -> None:
     """A repair that the held-out suite passes with is right, with the table and without any choice."""
@@ -60,6 +61,7 @@ def test_a_whole_repair_does_not_end_by_candidates(tmp_path: Path) -> None:
     assert (alone.right, whole.right) == (False, True)
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 @pytest.mark.parametrize(("check", "met"), [(CHECK, 1), (CHECK.replace("5, 8", "object(), 8"), 0)])
 def test_only_what_an_untaught_search_reaches_is_met(tmp_path: Path, check: str, met: int) -> None:

@@ -194,6 +194,7 @@ def test_every_session_is_kept() -> None:
         assert not re.findall(r"^\| (?!--- |\+\+\+ )[-+](?!<code>).*", text, re.MULTILINE)
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_a_command_is_run_as_its_way_says(tmp_path: Path) -> None:
     """Piped and on a terminal the same is printed, and a terminal gets styles."""

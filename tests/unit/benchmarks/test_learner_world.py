@@ -32,6 +32,7 @@ def test_the_learner_of_production_regrets_less_than_chance_and_the_textbook() -
     assert ours.regret < 0.8 * lived(Chance).regret
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_a_life_repeats_under_its_seed() -> None:
     """The same world, luck and player give the same life."""

@@ -64,6 +64,7 @@ def test_a_null_result_is_said(low: float, high: float, said: str) -> None:
     assert said in verdict(Interval(estimate=(low + high) / 2, low=low, high=high))
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 def test_a_case_is_tried_to_its_first_plausible_patch(tmp_path: Path) -> None:
     """With the policy, in the control arm and in fixed order; where all that may be tried is used up, none is found."""

@@ -53,6 +53,7 @@ def test_tests_that_accept_anything_move_nobody() -> None:
     assert found.undone
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_the_quota_bounds_the_shift() -> None:
     """Among honest repositories a liar is heard, up to the quota: more lies beyond it change nothing at all."""

@@ -55,6 +55,7 @@ def outcome(case: Case, overlay: dict[str, bytes], command: str) -> TestReport:
     return run_tests(Bubblewrap(), project, overlay=overlay).report
 
 
+@pytest.mark.extended
 def test_planted_bugs_are_detected_by_what_is_seen_and_judged_by_all(tmp_path: Path) -> None:
     """Half of the test functions are seen, one that fails is among them, and the held-out file has them all."""
     tree = tmp_path / "shop"
@@ -77,6 +78,7 @@ def test_planted_bugs_are_detected_by_what_is_seen_and_judged_by_all(tmp_path: P
         assert not outcome(case, {"shop.py": SOURCE.encode()}, case.test_command).failing()
 
 
+@pytest.mark.extended
 def test_a_past_fix_is_a_case_with_its_tests_and_the_code_before(tmp_path: Path) -> None:
     """Kept is the fix whose test fails without it; a fix whose tests pass in any case is left out, with the reason."""
     clone = tmp_path / "shop"

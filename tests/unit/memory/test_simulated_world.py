@@ -136,6 +136,7 @@ def test_learning_beats_uniform_choice(episodes: int) -> None:
     assert sum(gain > 0 for gain in gains) >= 4
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_a_world_without_differences_gives_no_gain() -> None:
     """Where every strategy is equally good the learner earns what uniform choice does: the yardstick is honest."""

@@ -218,6 +218,7 @@ outlooks = st.builds(
 )
 
 
+@pytest.mark.extended
 @given(found=outlooks, name=words, path=words)
 def test_a_page_is_a_page(found: HistoryOutlook, name: str, path: str) -> None:
     """Whatever was learned, and whatever files are called: at most 30 lines of at most 100 columns."""

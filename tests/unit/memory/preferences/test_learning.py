@@ -96,6 +96,7 @@ def judged_reviews(store: Store, learner: Learner, reviews: int) -> None:
             say(learner, decision, kind, (ADA, EVE)[review % 2])
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_a_model_is_trained_kept_and_put_in_force(store: Store, unhurried: Learner) -> None:
     """From the verdicts in the store to a taste that tells source files from tests; the same data is kept once."""

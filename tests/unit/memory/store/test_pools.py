@@ -114,6 +114,7 @@ def test_a_quota_bounds_what_others_hear(store: Store, decide: Decide, react: Re
     assert store.ledger.totals([GLOBAL])[GLOBAL, "guard", Factor.PROOF].weight == 5001.0
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_a_table_of_many_cells_at_once_is_the_same(
     store: Store, decide: Decide, react: React, contribute: Contribute
@@ -161,7 +162,7 @@ def evidence(rng: random.Random, period: int) -> Contribution:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.extended) for seed in (1, 2))])
 def test_pools_say_what_the_rows_say(store: Store, decide: Decide, react: React, now: datetime, seed: int) -> None:
     """After any additions and retractions, in any period, at any quorum, for each repository: bit for bit."""
     rng = random.Random(seed)

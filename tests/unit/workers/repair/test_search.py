@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -76,12 +77,11 @@ def everything() -> tuple[Candidate, ...]:
     return tuple(candidates(strategies=None))
 
 
-@pytest.mark.slow
-def test_candidates_are_complete_modules_that_compile_and_differ() -> None:
+@pytest.mark.parametrize("found", [candidates, pytest.param(everything, marks=pytest.mark.extended)])
+def test_candidates_are_complete_modules_that_compile_and_differ(found: Callable[[], Sequence[Candidate]]) -> None:
     """Each candidate is the whole module with one edit; no two compile to the same."""
-    found = everything()
-    meanings = [fingerprint(compile(c.source, "x", "exec")) for c in found]
-    assert len(found) > 300
+    meanings = [fingerprint(compile(c.source, "x", "exec")) for c in found()]
+    assert len(meanings) > 300
     assert len(set(meanings)) == len(meanings)
     assert fingerprint(compile(STOCK, "x", "exec")) not in meanings
 
@@ -94,10 +94,9 @@ def test_candidates_come_best_first() -> None:
     assert all(0 < score <= 1 for score in scores)
 
 
-@pytest.mark.slow
 def test_equal_arguments_give_equal_candidates() -> None:
     """The seed alone breaks ties: the same seed repeats the order, another may change it but not the set."""
-    some = ("operators", "boundaries", "returns")
+    some = ("boundaries", "returns")
     assert candidates(seed=3, strategies=some) == candidates(seed=3, strategies=some)
     meanings = [
         {fingerprint(compile(c.source, "x", "exec")) for c in candidates(seed=seed, strategies=some)} for seed in (3, 4)
@@ -120,10 +119,9 @@ def test_a_candidate_tells_where_it_is() -> None:
     assert compared == {(14, "Room.put"), (23, "full")}
 
 
-@pytest.mark.slow
 def test_only_the_chosen_strategies_are_tried() -> None:
     """A strategy limits the candidates to its own templates."""
-    assert {c.strategy for c in candidates(strategies=("boundaries", "guards"))} == {"boundaries", "guards"}
+    assert {c.strategy for c in candidates(strategies=("boundaries", "returns"))} == {"boundaries", "returns"}
 
 
 @pytest.mark.slow
