@@ -21,7 +21,7 @@ from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.proofs import PROOFS
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven
-from workers.repair.reproduce import reproduce
+from workers.repair.reproduce import reproduce, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests
 
@@ -357,6 +357,45 @@ def test_a_plug_in_is_known_though_the_run_before_died(tmp_path: Path) -> None:
     assert not run_tests(Bubblewrap(), project, limits=LIMITS).report.complete
     shown = proven(project, {"garden/testing.py": b"def pytest_pyfunc_call(): return True\n"})
     assert shown == Unproven(reason="garden/testing.py decides what counts as passing")
+
+
+def test_what_tests_inherit_is_no_repair(tmp_path: Path) -> None:
+    """A package's classes for tests decide what passes, wherever they lie: no repair edits them. What they call is code."""
+    inherited = {
+        "garden/contract.py": """
+            class Contract:
+                def test_free(self):
+                    assert free(self.make(2, 3)) == 6
+
+            def free(bed):
+                return bed.free() + 1
+        """,
+        "garden/rules.py": """
+            def checked(function):
+                def test_checked(self):
+                    return function(self)
+                return test_checked
+        """,
+        "tests/test_contract.py": """
+            from garden.beds import Bed
+            from garden.contract import Contract
+            from garden.rules import checked
+
+            class TestBed(Contract):
+                make = Bed
+
+                @checked
+                def test_around(self):
+                    assert Bed(2, 3).free() == 6
+        """,
+    }
+    garden = project_of(tmp_path, {**GARDEN, **inherited})
+    before = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    assert before.report.inherited().keys() == {"garden/contract.py", "garden/rules.py"}
+    assert "garden/contract.py" not in sources_of(garden, before)
+    assert {"garden/rules.py", BEDS} < sources_of(garden, before).keys()
+    shown = proven(garden, edited(garden, "bed.free() + 1", "bed.free()", "garden/contract.py"))
+    assert shown == Unproven(reason="garden/contract.py decides what counts as passing")
 
 
 @pytest.mark.extended

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.diffs import unified
 from workers.errors import ApprenticeError
-from workers.repair.judging.protected_files import NOT_EDITED, PRIVATE, refusal
+from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, PRIVATE, refusal
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20
@@ -30,12 +30,13 @@ class ToolFailed(ApprenticeError):
 class Checkout:
     """A tree and the edits made so far. Paths are POSIX and relative to its root; nothing outside can be named.
 
-    A file is `editable` unless it decides what counts as passing; new tests have a place of their own.
+    A file is `editable` unless it decides what counts as passing, as `tests` do; new tests have a place of their own.
     """
 
-    def __init__(self, tree: Path, editable: PathChoices = ALL_PATHS) -> None:
+    def __init__(self, tree: Path, editable: PathChoices = ALL_PATHS, tests: Collection[str] = ()) -> None:
         self._tree = tree.resolve()
         self._may_edit = editable
+        self._tests = tests
         self._edited: dict[str, str] = {}
         self._added_tests: dict[str, str] = {}
         self._most_files = MOST_FILES
@@ -122,7 +123,8 @@ class Checkout:
         path = self.named(path)
         if not self._inside(path).is_file():
             self._check_place(path)
-        if refused := refusal(path, self._tree) or ("" if self._may_edit.hold(path) else NOT_EDITED):
+        refused = DECIDES if path in self._tests else refusal(path, self._tree)
+        if refused := refused or ("" if self._may_edit.hold(path) else NOT_EDITED):
             raise ToolFailed(f"{path} {refused}: a fix may not change it")
         return path
 

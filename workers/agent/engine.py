@@ -30,6 +30,7 @@ from workers.repair.engines.engine import Case, Options, PreviousAttempts, Repai
 from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
+from workers.repair.reproduce import inherited_from
 from workers.repair.result import AttemptResult
 
 LONGEST_WORDS = 900
@@ -92,7 +93,8 @@ class LlmEngine:
         self._seconds = options.seconds
         self._available = True
         self._memory = MemoryContext(case, deps, previous)
-        self._checkout = Checkout(case.project.tree, case.project.paths)
+        tests = inherited_from(case.project.tree, (case.reproduction.report,))
+        self._checkout = Checkout(case.project.tree, case.project.paths, tests)
         self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure, deps.limits)
         self._reserved = reserved(options.seconds, case.reproduction)
         self._assignment = _assignment(options, case, self._checkout)

@@ -123,7 +123,7 @@ def _case(
 ) -> Case:
     """The failure with what is recalled for it; the control arm recalls nothing."""
     arm = deps.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
-    sources = sources_of(project)
+    sources = sources_of(project, reproduction)
     recalled: tuple[Recollection, ...] = ()
     evidence: Mapping[str, Remembered] = {}
     if remembers := deps.remember and arm is not Arm.CONTROL:

@@ -3,15 +3,17 @@ tests that screen candidates."""
 
 from __future__ import annotations
 
+import ast
 import heapq
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from memory.model import Failure, Family
+from memory.parsing import read_module
 from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.classify import is_test_path
@@ -293,16 +295,34 @@ def _suspected(
     return [(path, line) for path in sorted(paths) for line in lines[path] if (path, line) in worth] if paths else None
 
 
-def sources_of(project: Project) -> dict[str, str]:
+def sources_of(project: Project, reproduction: Reproduction | None = None) -> dict[str, str]:
     """The text of every Python file of the checkout that is UTF-8 and of a size that people write, by path.
 
-    Those that the test command names are left out: they are tests, though they may not be called so.
+    Those that the test command names, and those that tests inherit their functions from, are left out: they are tests, though
+    they may not be called so.
     """
     texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
-    named = project.named_tests()
+    tests = {*project.named_tests(), *(inherited_from(project.tree, (reproduction.report,)) if reproduction else ())}
     return {
-        path: text for path, text in texts.items() if text is not None and (path not in named or is_test_path(path))
+        path: text for path, text in texts.items() if text is not None and (path not in tests or is_test_path(path))
     }
+
+
+def inherited_from(tree: Path, reports: Iterable[TestReport]) -> frozenset[str]:
+    """The files that tests of other files inherit their functions from, by reports of runs.
+
+    Such a file defines what the tests are called: the function that is around a test may be anybody's.
+    """
+    named = chain.from_iterable(report.inherited().items() for report in reports)
+    return frozenset(path for path, functions in named if functions & _functions(tree, path))
+
+
+def _functions(tree: Path, path: str) -> set[str]:
+    try:
+        nodes = ast.walk(read_module(_text(tree / path) or ""))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    return {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
 
 
 def _text(path: Path) -> str | None:

@@ -88,7 +88,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get(TEST_SECONDS):
         config.pluginmanager.register(Stopwatch(float(os.environ[TEST_SECONDS])), "apprentice-stopwatch")
     if descriptor is not None and not is_worker:
-        config.pluginmanager.register(Reporter(int(descriptor), tracer), "apprentice-reporter")
+        beside = os.path.join(str(getattr(config, "rootpath", root)), "")
+        config.pluginmanager.register(Reporter(int(descriptor), tracer, root, beside), "apprentice-reporter")
 
 
 class Selection:
@@ -233,8 +234,9 @@ def with_lines_of_children(lines: dict[str, str], directory: str) -> dict[str, s
 class Reporter:
     """Writes one line for each event, from the process that receives the events of all tests."""
 
-    def __init__(self, descriptor: int, tracer: Tracer | None) -> None:
+    def __init__(self, descriptor: int, tracer: Tracer | None, root: str, beside: str) -> None:
         self.descriptor, self.process, self.tracer = descriptor, os.getpid(), tracer
+        self.root, self.beside = root, beside
         self.phases: dict[str, dict[str, Any]] = {}
         self.broken: set[str] = set()
         self.write(event="start", pytest=pytest.__version__)
@@ -297,11 +299,17 @@ class Reporter:
             id=report.nodeid,
             outcome=state["outcome"],
             seconds=round(state["seconds"], 6),
+            inherited=self.inherited(report),
             **state["details"],
         )
         lines = getattr(report, "apprentice_lines", None)
         if lines:
             self.write(event="lines", id=report.nodeid, lines=lines)
+
+    def inherited(self, report: pytest.TestReport) -> str | None:
+        """The file of a test's function in the checkout, where it is another than that of its id."""
+        file, named = report.location[0], report.nodeid.partition("::")[0]
+        return None if file == named else inside(self.beside + file, self.root)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         self.write(event="loaded", names=loaded(session.config))

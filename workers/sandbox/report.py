@@ -38,7 +38,7 @@ class TestResult:
     """One test. `error_type` is the exception's class name (no module), empty unless it failed.
 
     `frames` are those inside the repository, outermost first. `operands` holds the values compared by a failing assert,
-    as `repr` (clipped), where pytest knows them.
+    as `repr` (clipped), where pytest knows them. `inherited` is the file of the test's function where that is not the id's.
     """
 
     __test__ = False
@@ -50,6 +50,7 @@ class TestResult:
     message: str = ""
     frames: tuple[Frame, ...] = ()
     operands: tuple[str, ...] = ()
+    inherited: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,14 @@ class TestReport:
     def passing(self) -> tuple[TestResult, ...]:
         """The tests that passed, in the order they ran."""
         return tuple(r for r in self.results if r.outcome is TestOutcome.PASSED)
+
+    def inherited(self) -> dict[str, frozenset[str]]:
+        """The names of test functions by the files that tests of other files inherit them from."""
+        found: dict[str, set[str]] = {}
+        for result in self.results:
+            if result.inherited:
+                found.setdefault(result.inherited, set()).add(result.id.partition("[")[0].rpartition("::")[2])
+        return {path: frozenset(names) for path, names in found.items()}
 
     def lost(self, after: TestReport) -> tuple[str, ...]:
         """The tests that passed in this run and did not in the run `after`."""
@@ -132,6 +141,7 @@ class _CollectError(_Event, tag="collect_error"):
 class _Result(_CollectError, tag="result"):
     outcome: TestOutcome
     seconds: _Seconds
+    inherited: _InnerPath | None = None
 
 
 class _Executed(_Event, tag="lines"):
@@ -178,7 +188,7 @@ class DecodedReport:
                 self.running[test] = None
             case _Result():
                 self.running.pop(event.id, None)
-                self._keep(_result(event, event.outcome, event.seconds))
+                self._keep(replace(_result(event, event.outcome, event.seconds), inherited=event.inherited or ""))
             case _CollectError():
                 self.broken_files.append(event.id)
                 self._keep(_result(event, TestOutcome.ERROR, 0.0))

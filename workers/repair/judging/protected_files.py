@@ -26,6 +26,7 @@ PRIVATE = re.compile(
 """Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
 
 
+DECIDES = "decides what counts as passing"
 NOT_EDITED = f"is not among the paths that {PATH} has edited"
 
 
@@ -43,7 +44,7 @@ def refusal(path: str, tree: Path, installed: Collection[str] = frozenset()) -> 
         or pure.name in CONFIGURATION
         or any(part.partition(".")[0] in MODULES for part in pure.parts[:2])
     ):
-        return "decides what counts as passing"
+        return DECIDES
     if pure.suffix not in SUFFIXES:
         return "is no Python source"
     if any(part.startswith(".") or part.endswith(("-info", ".egg")) or part in DIRECTORIES for part in pure.parts[:-1]):

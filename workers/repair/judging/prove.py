@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,11 +20,11 @@ from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.left_failing import failing_in_both, left_failing
 from workers.repair.judging.outcomes import named, passes, still_failing
-from workers.repair.judging.protected_files import NOT_EDITED, refusal
+from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.out_of_reach import out_of_reach
-from workers.repair.reproduce import Reproduction
+from workers.repair.reproduce import Reproduction, inherited_from
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.launching import installed_modules
@@ -235,7 +235,11 @@ class Prover:
         before = self._suite.first
         names = {result.id.partition("::")[2] for result in before.results if result.id.startswith(f"{path}::")}
         decides = defines(self._project.tree, path, names) or f"the plug-in {module_name(path)}" in before.loaded
-        return "decides what counts as passing" if decides else ""
+        return DECIDES if decides or path in self._inherited else ""
+
+    @cached_property
+    def _inherited(self) -> Collection[str]:
+        return inherited_from(self._project.tree, (self._suite.first, self._reproduction.report))
 
     @cached_property
     def _installed(self) -> frozenset[str]:

@@ -231,6 +231,9 @@ class ForkServer:
 SLACK, MARGIN_SECONDS = 3.0, 2.0
 """Unedited tests may compute so many times what they computed before, and so much more."""
 
+SHARED_SECONDS = 10.0
+"""So much more at first: what several tests share is prepared by the first of them, which need not be one of these."""
+
 REPAIRED_SECONDS = 0.06
 """What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
 
@@ -281,7 +284,8 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
     shown, judging = _first(server, wanted)
     wall = time.monotonic() - began
     slow = wanted.seconds > max(SLOW_BASELINE_SECONDS, shown.cpu - sum(shown.costs.values()))
-    again = [] if server.unfit or slow else [server.ask(_unedited(judging)) for _ in range(2)]
+    usual = replace(judging, seconds=max(judging.seconds, shown.cpu - server.seconds))
+    again = [] if server.unfit or slow else [server.ask(_unedited(usual)) for _ in range(2)]
     runs = 1 + len(again) + (judging is not wanted)
     baseline = settled(judging, shown, again, wall=wall, runs=runs)
     # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
@@ -329,7 +333,7 @@ def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[ForkAnswer, Scre
 def _unedited(wanted: ScreeningTests, *, afresh: float | None = None) -> ForkRequest:
     """A request for the tests without an edit; `afresh` is how long it may take to import and collect them, None in memory."""
     cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
-    cpu += SLACK * (afresh or 0.0)
+    cpu += 0.0 if afresh is None else SLACK * afresh + SHARED_SECONDS
     return ForkRequest(
         failing=wanted.failing,
         covering=wanted.covering,

@@ -409,19 +409,28 @@ def test_tests_that_are_imported_slowly_are_kept_in_memory_all_the_same() -> Non
     assert not baseline.fresh
 
 
+def test_what_tests_prepare_together_may_take_as_long_in_memory() -> None:
+    """A fixture of a module costs the first test that uses it, which may be none of those chosen: their own times miss it."""
+    server = SlowlyImported(seconds=1.0, prepared=7.0)
+    baseline = establish(cast("ForkServer", server), replace(WANTED, seconds=0.1))
+    assert all(request.cpu[0] > server.prepared for request in server.asked)
+    assert not baseline.fresh
+
+
 @dataclass
 class SlowlyImported:
-    """A fork server in whose forks an import takes as long as its own start did."""
+    """A fork server in whose forks an import takes as long as its own start did, and what tests share `prepared` seconds."""
 
     seconds: float
+    prepared: float = 0.0
     unfit: str = ""
     asked: list[ForkRequest] = field(default_factory=list)
 
     def ask(self, request: ForkRequest) -> ForkAnswer:
         self.asked.append(request)
         if request.fresh:
-            return answer(how="fresh", outcomes=BOTH, cpu=self.seconds)
-        return answer(outcomes=BOTH, cpu=0.1)
+            return answer(how="fresh", outcomes=BOTH, cpu=self.seconds + self.prepared)
+        return answer(outcomes=BOTH, cpu=0.1 + self.prepared)
 
 
 def test_a_failing_test_may_cost_more_than_it_did() -> None:

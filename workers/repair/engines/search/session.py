@@ -81,7 +81,7 @@ class SearchSession:
         self.screened: list[str] = []
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
-        self.sources = sources_of(project) if sources is None else sources
+        self.sources = sources_of(project, reproduction) if sources is None else sources
         found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         self._suspects = [each for each in found if project.paths.hold(each.path)]
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
