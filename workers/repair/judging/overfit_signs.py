@@ -159,6 +159,8 @@ def _of_expression(change: TreeChange) -> Kind:
     if len(change.before) != 1 or len(change.after) != 1:
         return Kind.PLAIN if not change.condition else Kind.NARROWED if change.after else Kind.DROPPED
     old, new = change.before[0], change.after[0]
+    if isinstance(old, ast.expr) and isinstance(new, ast.Name) and _is_broad(new) and not _is_broad(old):
+        return Kind.SWALLOWED
     if _adds_to(new, old):
         return Kind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else Kind.NARROWED
     if _adds_to(old, new):

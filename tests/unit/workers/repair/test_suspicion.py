@@ -87,3 +87,18 @@ def test_an_edit_that_leaves_one_answer_is_a_constant_result() -> None:
     assert kind_of(before, before.replace("False", "None")) is Kind.PLAIN
     alone = "def size():\n    return 3\n"
     assert kind_of(alone, alone.replace("3", "4")) is Kind.PLAIN
+
+
+@pytest.mark.parametrize(
+    ("caught", "kind"),
+    [
+        ("Exception", Kind.SWALLOWED),
+        ("BaseException", Kind.SWALLOWED),
+        ("KeyError", Kind.PLAIN),
+        ("(ValueError, KeyError)", Kind.PLAIN),
+    ],
+)
+def test_to_catch_everything_may_silence_a_test(caught: str, kind: Kind) -> None:
+    """A handler of one error that is made one of all errors hides what is wrong, as a new one does."""
+    before = "try:\n    weigh()\nexcept ValueError as error:\n    refuse(error)\n"
+    assert kind_of(before, before.replace("ValueError", caught)) is kind
