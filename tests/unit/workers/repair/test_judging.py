@@ -417,6 +417,14 @@ def test_what_tests_prepare_together_may_take_as_long_in_memory() -> None:
     assert not baseline.fresh
 
 
+@pytest.mark.parametrize(("seconds", "asked"), [(2.4, 3), (9.0, 1)])
+def test_only_slow_failing_tests_are_imported_afresh(seconds: float, asked: int) -> None:
+    """As many seconds as covering tests may take cost two runs more, and spare an import with each edit."""
+    server = SlowlyImported(seconds=0.3)
+    baseline = establish(cast("ForkServer", server), replace(WANTED, seconds=seconds))
+    assert (len(server.asked), baseline.fresh) == (asked, asked == 1)
+
+
 @dataclass
 class SlowlyImported:
     """A fork server in whose forks an import takes as long as its own start did, and what tests share `prepared` seconds."""
