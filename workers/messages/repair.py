@@ -224,8 +224,8 @@ _DOUBTS = {
         "It changes when something is done, which often fits the tests and nothing else: please check that it is right."
     ),
     Doubt.SILENCES: (
-        "It removes something, gives a fixed result or catches every error, which may silence the test rather than repair the code: "
-        "please check that it is right."
+        "It removes something, gives a fixed result or catches every error, which may silence the test rather than repair "
+        "the code: please check that it is right."
     ),
 }
 

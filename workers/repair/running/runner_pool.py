@@ -80,8 +80,8 @@ class RunnerPool:
     def verdicts(self, candidates: Iterable[Candidate], *, deadline: Callable[[], bool]) -> Iterator[ScreenVerdict]:
         """Screen candidates as they are read from their source, until it is empty or `deadline()` is true.
 
-        In order, but those that computed too long come again later with more time, and those that memory is not enough for
-        to be imported; each gets one verdict, but for those whose turn comes after the pool's deadline.
+        In order, but those that need an import come again after some others, and those that computed too long later, with more
+        time; each gets one verdict, but for those whose turn comes after the pool's deadline.
         """
         schedule = TimeoutSchedule(candidates)
         for scheduled, screened in self._screened(schedule, deadline):
