@@ -542,7 +542,7 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
             "trying strategy everything",
             "an edit of shop/till.py:24 passes the failing tests; looking for others that do",
             "running all tests with what passes, to prove it",
-            "all strategies: comparison_operator+arithmetic_operator at shop/till.py:24 is proven after 406 candidates",
+            "all strategies: comparison_operator+arithmetic_operator at shop/till.py:24 is proven after 408 candidates",
         ]
     )
 

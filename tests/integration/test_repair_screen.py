@@ -566,20 +566,6 @@ def test_what_the_projects_own_pytest_plugin_loads_is_swapped_or_tried_in_a_proc
     assert (screen.note, screen.swapped) == ("", 1)
 
 
-def test_what_needs_an_import_is_tried_after_what_does_not(ledger: Project, selection: ScreeningTests) -> None:
-    """An edit of what ran at import comes after a few that are exchanged in memory; each is tried once."""
-    good = edit(ledger.tree, MONEY, "self.amount - other", "self.amount + other")
-    at_import = replace(good, source=good.source + "\nADDED = 1\n")
-    bad = edit(ledger.tree, MONEY, "self.amount - other", "self.amount * other")
-    verdicts, screen = screened(ledger, selection, [at_import, bad, good])
-    assert [(verdict.candidate, verdict.plausible) for verdict in verdicts] == [
-        (bad, False),
-        (good, True),
-        (at_import, True),
-    ]
-    assert (screen.note, screen.swapped) == ("", 2)
-
-
 def test_tests_that_could_not_be_collected_are_judged_as_well(tmp_path: Path) -> None:
     """A file that an import error kept from collection stands for all its tests."""
     broken = textwrap.dedent(LEDGER[MONEY]).replace("total_ordering", "total_order", 1).replace("- other", "+ other")

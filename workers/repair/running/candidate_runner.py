@@ -46,9 +46,6 @@ PLACES = (0, 8, 2)
 PATIENCE = 20
 """So many steps are made on one level for each that is made on the next."""
 
-IMPORT_PATIENCE = 25
-"""So many candidates are tried in memory for each that needs an import, which takes as long as twenty or more of them."""
-
 
 def cap(level: int, usual: float) -> float:
     """Processor seconds for one try of a test, or of all of them, when that usually costs `usual`."""
@@ -58,11 +55,10 @@ def cap(level: int, usual: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledCandidate:
-    """One candidate and the level whose time it gets; `imported` where it may be imported anew."""
+    """One candidate and the level whose time it gets."""
 
     candidate: Candidate
     level: int
-    imported: bool = False
 
 
 class TimeoutSchedule:
@@ -73,8 +69,6 @@ class TimeoutSchedule:
         self._waiting: tuple[deque[ScheduledCandidate], ...] = tuple(deque() for _ in CAPS)
         self._tries = [0] * len(CAPS)
         self._places = list(PLACES)
-        self._to_import: deque[ScheduledCandidate] = deque()
-        self._imported = 0
 
     def next(self) -> ScheduledCandidate | None:
         """The next candidate; None while nothing is left to do, which `retry_later` can change."""
@@ -92,12 +86,8 @@ class TimeoutSchedule:
         if step.level + 1 == len(CAPS) or not self._places[step.level + 1]:
             return False
         self._places[step.level + 1] -= 1
-        self.put(replace(step, level=step.level + 1))
+        self.put(ScheduledCandidate(candidate=step.candidate, level=step.level + 1))
         return True
-
-    def import_later(self, step: ScheduledCandidate) -> None:
-        """Have the candidate imported anew, once enough others were tried, or none is left."""
-        self._to_import.append(replace(step, imported=True))
 
     def left(self) -> tuple[Candidate, ...]:
         """The candidates that still wait for their turn on a higher level, the lowest first."""
@@ -107,18 +97,10 @@ class TimeoutSchedule:
         for level in range(len(CAPS) - 1, 0, -1):
             if self._waiting[level] and self._tries[level - 1] >= PATIENCE * (self._tries[level] + 1):
                 return self._waiting[level].popleft()
-        if self._to_import and self._tries[0] >= (IMPORT_PATIENCE + 1) * (self._imported + 1):
-            return self._next_import()
         candidate = next(self._source, None)
         if candidate is not None:
             return ScheduledCandidate(candidate=candidate, level=0)
-        if self._to_import:
-            return self._next_import()
         return next((queue.popleft() for queue in self._waiting if queue), None)
-
-    def _next_import(self) -> ScheduledCandidate:
-        self._imported += 1
-        return self._to_import.popleft()
 
 
 TOO_LONG = "its tests did not end"
@@ -143,9 +125,8 @@ SPOILT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """A verdict and how it came about. `slow` says that this level's time did not suffice, `together` that a fork was shared.
-
-    It was not tried where `late`, as the time was used up, or `to_import`, as it needs more than memory.
+    """A verdict and how it came about. `slow` says that this level's time did not suffice, `together` that a fork was shared,
+    `late` that it was not tried, as the time was used up.
     """
 
     verdict: ScreenVerdict
@@ -154,7 +135,6 @@ class Screened:
     swapped: bool = False
     together: bool = False
     late: bool = False
-    to_import: bool = False
 
 
 class CandidateRunner:
@@ -218,8 +198,6 @@ class CandidateRunner:
             return Screened(
                 verdict=implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
             )
-        if answer.how == "import":
-            return Screened(verdict=implausible(step.candidate, "", ""), ran=False, to_import=True)
         if answer.how == "early":
             return Screened(verdict=self._screen_apart(step.candidate))
         verdict = verdict_of(step.candidate, answer)
@@ -271,8 +249,7 @@ class CandidateRunner:
         """How a candidate behaves on calls like those of its tests; None where that cannot be observed."""
         if self._server is None or self._baseline is None:
             return None
-        step = ScheduledCandidate(candidate=candidate, level=len(CAPS) - 1, imported=True)
-        request = self._request(step, self._baseline)
+        request = self._request(ScheduledCandidate(candidate=candidate, level=len(CAPS) - 1), self._baseline)
         failing, covering = _quick(request, self._baseline)
         cpu = (2 * request.cpu[0] + 2 * observe.seconds, 2 * request.cpu[1] + 2 * observe.seconds)
         wall = request.wall + 4 * cpu[1]
@@ -294,7 +271,6 @@ class CandidateRunner:
             each=tuple(cap(step.level, usual) for usual in baseline.each),
             wall=self._until_deadline(max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
             fresh=baseline.fresh,
-            swap=not (baseline.fresh or step.imported),
         )
 
     def _until_deadline(self, seconds: float) -> float:

@@ -88,8 +88,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `each` caps single tests alike, one number for every failing and then every covering one, or none at all.
     `sources` are several texts to be tried together, in the place of `source`.
-    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew, `swap`
-    nothing.
+    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew.
     """
 
     failing: tuple[str, ...]
@@ -102,7 +101,6 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     whole: bool = False
     fresh: bool = False
-    swap: bool = False
     observe: Observe | None = None
 
 
@@ -116,8 +114,8 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
-    `how` is "swap", "fresh", "compile" (it does not), "import" (it needs one) or "early" (the file cannot be imported anew
-    there); `ended` is "answered", "cpu", "wall" or "died".
+    `how` is "swap", "fresh", "compile" (it does not) or "early" (the file cannot be imported anew there); `ended` is
+    "answered", "cpu", "wall" or "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked
     for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end

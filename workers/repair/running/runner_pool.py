@@ -80,17 +80,15 @@ class RunnerPool:
     def verdicts(self, candidates: Iterable[Candidate], *, deadline: Callable[[], bool]) -> Iterator[ScreenVerdict]:
         """Screen candidates as they are read from their source, until it is empty or `deadline()` is true.
 
-        In order, but those that need an import come again after some others, and those that computed too long later, with more
-        time; each gets one verdict, but for those whose turn comes after the pool's deadline.
+        In order, but those that computed too long come again later with more time; each gets one verdict, but for those
+        whose turn comes after the pool's deadline.
         """
         schedule = TimeoutSchedule(candidates)
         for scheduled, screened in self._screened(schedule, deadline):
             self.test_runs += screened.ran
             self.swapped += screened.swapped
             self.together += screened.together
-            if screened.to_import:
-                schedule.import_later(scheduled)
-            elif not screened.late and not (screened.slow and schedule.retry_later(scheduled)):
+            if not screened.late and not (screened.slow and schedule.retry_later(scheduled)):
                 yield screened.verdict
         for candidate in schedule.left():
             yield implausible(candidate, TIMEOUT, "its tests had not ended when the time was used up")
@@ -148,13 +146,13 @@ class RunnerPool:
     def _submitted(
         self, scheduled: Sequence[ScheduledCandidate]
     ) -> Iterator[tuple[ScheduledCandidate, Future[list[Screened]], int]]:
-        """Candidates that are being screened, those of one file at their first try in one batch where that is better.
+        """Candidates that are being screened, those of one file on the first level in one batch where that is better.
 
         Each with its batch and its place there.
         """
-        for (_, first), several in groupby(scheduled, key=lambda each: (each.candidate.path, _is_first_try(each))):
+        for (_, level), several in groupby(scheduled, key=lambda each: (each.candidate.path, each.level)):
             group = list(several)
-            for batch in [group] if first and self._first.takes_several else [[each] for each in group]:
+            for batch in [group] if level == 0 and self._first.takes_several else [[each] for each in group]:
                 running = self.submit(batch)
                 yield from ((each, running, place) for place, each in enumerate(batch))
 
@@ -182,10 +180,6 @@ class RunnerPool:
         self._runners.append(runner)
         runner.join(self._first)
         self._free.put(runner)
-
-
-def _is_first_try(step: ScheduledCandidate) -> bool:
-    return step.level == 0 and not step.imported
 
 
 def _read(schedule: TimeoutSchedule, deadline: Callable[[], bool]) -> tuple[list[ScheduledCandidate], bool]:

@@ -6,15 +6,7 @@ from collections.abc import Iterator
 
 from memory.model import EditShape
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.running.candidate_runner import (
-    CAPS,
-    IMPORT_PATIENCE,
-    PATIENCE,
-    PLACES,
-    ScheduledCandidate,
-    TimeoutSchedule,
-    cap,
-)
+from workers.repair.running.candidate_runner import CAPS, PATIENCE, PLACES, ScheduledCandidate, TimeoutSchedule, cap
 
 
 def candidate(name: str) -> Candidate:
@@ -56,21 +48,6 @@ def test_what_is_slow_does_not_wait_for_the_end_of_a_long_list() -> None:
     """After so many steps below, one is made above."""
     names = ["slow", *(f"quick {number}" for number in range(3 * PATIENCE))]
     assert scheduled(names, slow={"slow"})[PATIENCE] == ("slow", 1)
-
-
-def test_what_needs_an_import_waits_for_some_that_do_not() -> None:
-    """One is imported for so many that are tried in memory, and all of them once no other is left."""
-    names = ["import 1", "import 2", *(f"quick {number}" for number in range(IMPORT_PATIENCE + 5))]
-    schedule = TimeoutSchedule(candidate(name) for name in names)
-    made = []
-    for step in iter(schedule.next, None):
-        made.append((step.candidate.source, step.imported))
-        if step.candidate.source.startswith("import") and not step.imported:
-            schedule.import_later(step)
-    assert made[:2] == [("import 1", False), ("import 2", False)]
-    assert made[IMPORT_PATIENCE + 1] == ("import 1", True)
-    assert made[-1] == ("import 2", True)
-    assert len(made) == len(names) + 2
 
 
 def test_candidates_are_pulled_one_at_a_time() -> None:

@@ -6,12 +6,12 @@ the warm process, any other one in a fork of the front, which imports and collec
 
 Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
 Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
-Every other request is {path, source, failing, covering, whole, fresh, swap, cpu: [swapped, fresh], each, wall}: `path`
-is empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, `swap` the front,
-times are in seconds, `each` has one for every test that is asked for, or none.
+Every other request is {path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
+empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
+seconds, `each` has one for every test that is asked for, or none.
 It is answered in two steps, so that no process that runs an edit ever knows the id: {tried: true} once that process is
-killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. `how` is "import" where that
-needs one and was to do without; "early" where the file was loaded before anything could be forked, as plug-ins are.
+killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. `how` is "early" where that
+needs a fresh import of a file that was loaded before anything could be forked, as the project's own plug-ins are.
 With `sources`, several texts of `path`, these are tried together; `briefs` tells of the first ones (see batch.py).
 With `observe` (see compare.py; else null) the tests serve to record calls, and the answer tells how calls like them end.
 """
@@ -274,8 +274,8 @@ class Gate:
             edit = AppliedEdit(self._opening["root"], request)
             edit.make()
             answer = warm.ask(edit.request) or edit.refused()
-            if answer is None and (request["swap"] or request["path"] in early):
-                answer = answer_of(Child(None, "died", 0.0), "import" if request["swap"] else "early")
+            if answer is None and request["path"] in early:
+                answer = answer_of(Child(None, "died", 0.0), "early")
             if answer is None:
                 side = fork(request["cpu"][1])
                 if not side.pid:
