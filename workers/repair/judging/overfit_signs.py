@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
 
@@ -51,11 +51,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """Where two trees differ: what is there before and after, and whether it is, or is within, a condition."""
+    """Where two trees differ: what is there before and after, and whether it is within a condition, or what a handler catches."""
 
     before: tuple[ast.AST, ...]
     after: tuple[ast.AST, ...]
     condition: bool
+    caught: bool
 
 
 UNTELLING = (0, 1, -1, "", None, True, False)
@@ -104,37 +105,35 @@ def _unread(tree: ast.AST) -> set[tuple[str, str]]:
     return found
 
 
-def difference(before: ast.AST, after: ast.AST, *, condition: bool = False) -> TreeChange:
+def difference(before: ast.AST, after: ast.AST, *, condition: bool = False, caught: bool = False) -> TreeChange:
     """The smallest place that holds every difference between two trees."""
-    if type(before) is not type(after):
-        return TreeChange((before,), (after,), condition)
-    names = [name for name in before._fields if not _equal(getattr(before, name, None), getattr(after, name, None))]
+    names: list[str] = []
+    if type(before) is type(after):
+        names = [name for name in before._fields if not _equal(getattr(before, name, None), getattr(after, name, None))]
     if len(names) != 1:
-        return TreeChange((before,), (after,), condition)
+        return TreeChange((before,), (after,), condition, caught)
+    condition |= names[0] in ("test", "ifs")
+    caught |= names[0] == "type" and isinstance(before, ast.ExceptHandler)
     old, new = getattr(before, names[0]), getattr(after, names[0])
-    within = condition or names[0] in ("test", "ifs")
-    if isinstance(old, list) and isinstance(new, list):
-        return _difference_of_lists(before, after, old, new, within)
     if isinstance(old, ast.AST) and isinstance(new, ast.AST):
-        return difference(old, new, condition=within)
-    return TreeChange((before,), (after,), within)
+        return difference(old, new, condition=condition, caught=caught)
+    whole = TreeChange((before,), (after,), condition, caught)
+    return _difference_of_lists(whole, old, new) if isinstance(old, list) and isinstance(new, list) else whole
 
 
-def _difference_of_lists(
-    before: ast.AST, after: ast.AST, old: list[object], new: list[object], condition: bool
-) -> TreeChange:
+def _difference_of_lists(whole: TreeChange, old: list[object], new: list[object]) -> TreeChange:
     head = _common_start(old, new)
     tail = min(_common_start(old[::-1], new[::-1]), min(len(old), len(new)) - head)
     left, right = old[head : len(old) - tail], new[head : len(new) - tail]
     nodes = [node for node in (*left, *right) if isinstance(node, ast.AST)]
     if len(nodes) < len(left) + len(right):
-        return TreeChange((before,), (after,), condition)
+        return whole
     first, then = nodes[: len(left)], nodes[len(left) :]
     if len(first) == len(then) == 1:
-        return difference(first[0], then[0], condition=condition)
-    if isinstance(before, ast.BoolOp):
-        return TreeChange((before,), (after,), condition)
-    return TreeChange(tuple(first), tuple(then), condition)
+        return difference(first[0], then[0], condition=whole.condition, caught=whole.caught)
+    if isinstance(whole.before[0], ast.BoolOp):
+        return whole
+    return replace(whole, before=tuple(first), after=tuple(then))
 
 
 def _of_statements(change: TreeChange) -> Kind:
@@ -156,11 +155,11 @@ def _of_statements(change: TreeChange) -> Kind:
 
 
 def _of_expression(change: TreeChange) -> Kind:
+    if change.caught and any(map(_is_broad, change.after)) and not any(map(_is_broad, change.before)):
+        return Kind.SWALLOWED
     if len(change.before) != 1 or len(change.after) != 1:
         return Kind.PLAIN if not change.condition else Kind.NARROWED if change.after else Kind.DROPPED
     old, new = change.before[0], change.after[0]
-    if isinstance(old, ast.expr) and isinstance(new, ast.Name) and _is_broad(new) and not _is_broad(old):
-        return Kind.SWALLOWED
     if _adds_to(new, old):
         return Kind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else Kind.NARROWED
     if _adds_to(old, new):
@@ -190,7 +189,10 @@ def _swallows(node: ast.AST) -> bool:
     )
 
 
-def _is_broad(caught: ast.expr | None) -> bool:
+def _is_broad(caught: ast.AST | None) -> bool:
+    """Whether a handler of this, one error or a tuple of them, catches every error; None: a bare `except`."""
+    if isinstance(caught, ast.Tuple):
+        return any(map(_is_broad, caught.elts))
     return caught is None or (isinstance(caught, ast.Name) and caught.id in ("Exception", "BaseException"))
 
 

@@ -96,9 +96,18 @@ def test_an_edit_that_leaves_one_answer_is_a_constant_result() -> None:
         ("BaseException", Kind.SWALLOWED),
         ("KeyError", Kind.PLAIN),
         ("(ValueError, KeyError)", Kind.PLAIN),
+        ("(ValueError, Exception)", Kind.SWALLOWED),
     ],
 )
 def test_to_catch_everything_may_silence_a_test(caught: str, kind: Kind) -> None:
     """A handler of one error that is made one of all errors hides what is wrong, as a new one does."""
     before = "try:\n    weigh()\nexcept ValueError as error:\n    refuse(error)\n"
     assert kind_of(before, before.replace("ValueError", caught)) is kind
+    several = before.replace("ValueError", "(ValueError, OSError)")
+    assert kind_of(several, several.replace("OSError", "OSError, Exception")) is Kind.SWALLOWED
+
+
+def test_to_raise_any_error_silences_nothing() -> None:
+    """What a handler catches counts, not what is raised, within a handler or elsewhere."""
+    before = "try:\n    weigh()\nexcept ValueError:\n    raise KeyError\n"
+    assert kind_of(before, before.replace("KeyError", "Exception")) is Kind.PLAIN
