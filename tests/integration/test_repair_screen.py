@@ -566,6 +566,20 @@ def test_what_the_projects_own_pytest_plugin_loads_is_swapped_or_tried_in_a_proc
     assert (screen.note, screen.swapped) == ("", 1)
 
 
+def test_a_file_that_cannot_be_collected_keeps_no_other_test_from_being_swapped(
+    tmp_path: Path, selection: ScreeningTests
+) -> None:
+    """As where a submodule with data was not fetched: its tests fail before and after, and are not asked for."""
+    files = {**LEDGER, "tests/test_data.py": "open('tests/data/cases.txt')\n"}
+    project = discover(written(tmp_path, files), python=None, test_command=None)
+    project = replace(project, test_command=(*project.test_command, "tests"))
+    good = edit(project.tree, MONEY, "self.amount - other", "self.amount + other")
+    bad = edit(project.tree, MONEY, "self.amount - other", "self.amount * other")
+    verdicts, screen = screened(project, selection, [bad, good])
+    assert [verdict.plausible for verdict in verdicts] == [False, True]
+    assert (screen.note, screen.swapped) == ("", 2)
+
+
 def test_tests_that_could_not_be_collected_are_judged_as_well(tmp_path: Path) -> None:
     """A file that an import error kept from collection stands for all its tests."""
     broken = textwrap.dedent(LEDGER[MONEY]).replace("total_ordering", "total_order", 1).replace("- other", "+ other")

@@ -66,7 +66,9 @@ class Collecting:
         self._line.write({"unfit": trouble})
 
     def _answer(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
-        """Try an edit in a fork; `how` is empty when it cannot be swapped in."""
+        """Try an edit in a fork; `how` is empty when it cannot be swapped in, or may bring a test that is not there yet."""
+        if any(test.item is None for test in trial.choose(session, request)):
+            return {"how": ""}
         if request["sources"]:
             return self._together(request, session, trial)
         swaps = self._swaps(request)
@@ -78,7 +80,6 @@ class Collecting:
             before = swap(swaps)
             return _tried(session, request, trial, lambda: swap(before))
 
-        trial.choose(session, request)
         _forget_output()
         return answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap")
 
@@ -135,13 +136,12 @@ def _tried(
 
 
 def _unfit(session: pytest.Session, trial: Trial, whole: bool) -> str:
-    if trouble := trial.trouble(""):
-        return trouble
+    """Why the process cannot be used. Files that cannot be collected do not matter to the tests of others."""
     if threading.active_count() > 1:
         return "threads are alive after collection"
     if not whole:
         return "another profiler is at work"
-    return "" if session.items else "pytest collected nothing"
+    return "" if session.items else trial.trouble("pytest collected nothing")
 
 
 def _forget_output() -> None:
