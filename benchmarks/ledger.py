@@ -39,7 +39,8 @@ from memory.model import (
 from memory.policy import q_table
 from memory.policy.learner import Learner
 from memory.store import Store, open_store, pools, totals
-from memory.store.database import dump, insert_many
+from memory.store.bulk import BulkInsert
+from memory.store.database import dump
 from memory.store.tables import cells as cell_rows
 from memory.store.tables import decisions, outcomes, signals
 from tests.conftest import serve_postgresql
@@ -116,7 +117,7 @@ def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
     random.Random(seed).shuffle(rows[2])
     with store.database.writing() as connection:
         for table, each in zip((decisions, outcomes, signals), rows, strict=True):
-            insert_many(connection, table, (dict(zip(table.columns.keys(), row, strict=True)) for row in each))
+            BulkInsert(table, table.columns.keys()).insert(connection, each)
 
 
 def _decision(event: Event, body: str) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain
@@ -29,8 +29,8 @@ class BulkInsert:
         self._row = f"({', '.join(('?',) * len(names) + tuple(map(repr, constants)))})"
         self._from_json = _from_json(table, names, constants)
 
-    def insert(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> None:
-        """Insert these."""
+    def insert(self, connection: Connection, rows: Iterable[tuple[object, ...]]) -> None:
+        """Insert these, of which there may be very many."""
         for batch in in_batches(rows, MOST_ROWS):
             self._execute(connection, batch, "")
 

@@ -120,12 +120,6 @@ def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | 
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def insert_many(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    """Insert very many rows, none of which may be there."""
-    for batch in in_batches(rows, 10_000):
-        connection.execute(table.insert(), batch)
-
-
 def changed(connection: Connection, statement: Update | Delete) -> int:
     """Execute an UPDATE or DELETE; returns how many rows it touched."""
     result = connection.execute(statement)

@@ -30,7 +30,8 @@ from sqlalchemy import (
 )
 
 from memory.model import PERIOD, Cell, Factor, Level
-from memory.store.database import Row, dialect_insert, in_batches, insert_many
+from memory.store.bulk import BulkInsert
+from memory.store.database import Row, dialect_insert, in_batches
 from memory.store.tables import cells, pools
 
 MILLION = 1_000_000
@@ -165,6 +166,7 @@ NEVER = -1
 
 _KEY = (*SPOT, "repository")
 _ORDER = tuple(pools.c[name] for name in _KEY)
+_POOLS = BulkInsert(pools, (*_KEY, "period", *Pool._fields))
 
 
 def _keys(spot: Spot, repositories: Iterable[str]) -> Iterator[Key]:
@@ -233,17 +235,17 @@ def replace(connection: Connection, sums: Sums) -> None:
     """Make these the pools of the whole table, in the latest period that it has evidence of."""
     period = max((entry[2] for rows in sums.values() for entry in rows), default=0)
     connection.execute(delete(pools))
-    insert_many(connection, pools, (row for spot, rows in sums.items() for row in _rows_of(spot, rows, period)))
+    _POOLS.insert(connection, (row for spot, rows in sums.items() for row in _rows_of(spot, rows, period)))
 
 
-def _rows_of(spot: Spot, rows: Mapping[Entry, Sum], period: int) -> Iterator[Row]:
+def _rows_of(spot: Spot, rows: Mapping[Entry, Sum], period: int) -> Iterator[tuple[str | int, ...]]:
     of: dict[str, dict[Witness, Sum]] = {}
     now = faded(rows, period)
     for witness, each in now.items():
         of.setdefault(witness[0], {})[witness] = each
     for key in _keys(spot, of):
         made = pool(now) if key[-1] == EVERYBODY else in_full(of[key[-1]])
-        yield _row(key, period, made)
+        yield (*key, period, *made)
 
 
 def _anew(connection: Connection, periods: Mapping[Key, int]) -> dict[Key, Pool]:

@@ -26,11 +26,15 @@ from sqlalchemy import (
 
 from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store import pools
-from memory.store.database import Row, dialect_insert, in_batches, insert_many
+from memory.store.bulk import BulkInsert
+from memory.store.database import dialect_insert, in_batches
 from memory.store.pools import ENTRY, MILLION, SPOT, Entry, Sum, Sums, cell_of, faded, pool, reaching
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
 Found = Mapping[tuple[Level, str, Factor], Cell]
+
+_COLUMNS = (*SPOT, *ENTRY, "weight", "value")
+_CELLS = BulkInsert(cells, _COLUMNS)
 
 
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
@@ -52,7 +56,7 @@ def add(connection: Connection, contributions: Iterable[Contribution]) -> None:
     addition = {name: cells.c[name] + insert.excluded[name] for name in ("weight", "value")}
     adding = insert.on_conflict_do_update(index_elements=list(cells.primary_key), set_=addition)
     for batch in in_batches(_rows(sums)):
-        connection.execute(adding, batch)
+        connection.execute(adding, [dict(zip(_COLUMNS, row, strict=True)) for row in batch])
     pools.move(connection, held, sums)
 
 
@@ -62,16 +66,16 @@ def lock(connection: Connection) -> None:
         connection.execute(text("LOCK TABLE pools, cells IN EXCLUSIVE MODE"))
 
 
-def _rows(sums: Sums) -> Iterator[Row]:
+def _rows(sums: Sums) -> Iterator[tuple[str | int, ...]]:
     for spot in sorted(sums):
         for entry, total in sorted(sums[spot].items()):
-            yield dict(zip((*SPOT, *ENTRY, "weight", "value"), (*spot, *entry, *total), strict=True))
+            yield (*spot, *entry, *total)
 
 
 def replace(connection: Connection, sums: Sums) -> None:
     """Make these the whole table. The caller holds the lock."""
     connection.execute(delete(cells))
-    insert_many(connection, cells, _rows(sums))
+    _CELLS.insert(connection, _rows(sums))
     pools.replace(connection, sums)
 
 
