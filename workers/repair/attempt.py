@@ -50,9 +50,8 @@ class Clock:
 class AttemptTally:
     """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
 
-    `tried` counts those up to the first plausible one, by template and by skill, `wasted` those whose tests never ended or ended their
-    process. `rivals`, screened to tell whether a plausible one
-    is the only one, are not among the `candidates`.
+    `tried` counts those up to the first plausible one, by template and by skill, `wasted` those whose tests never ended or
+    ended their process. `rivals`, screened to tell whether a plausible one is the only one, are not among the `candidates`.
     """
 
     failure: Failure

@@ -112,6 +112,16 @@ def test_the_likelier_line_comes_first() -> None:
     assert first.line == 23
 
 
+@pytest.mark.parametrize("message", ["DID NOT RAISE <class 'ValueError'>", "AssertionError: ValueError not raised"])
+def test_where_an_error_is_missing_conditions_of_errors_come_first(message: str) -> None:
+    """Of lines that are equally suspected, the one that decides about an error is edited first."""
+    source = "def f(a, b):\n    if a:\n        b = 3\n    if b:\n        raise ValueError(b)\n    return b\n"
+    lines = [Suspect(path="it.py", line=line, score=0.9) for line in (2, 4)]
+    failure = Failure(error_type="Failed", family=Family.ASSERTION, message=message, frames=(), failing_tests=())
+    first = next(iter(propose({"it.py": source}, lines, failure, strategies=("operators",))))
+    assert first.line == 4
+
+
 def test_a_candidate_tells_where_it_is() -> None:
     """Line and dotted function name are those of the edit, in classes and at the top level."""
     found = candidates(strategies=("operators",))

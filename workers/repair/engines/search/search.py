@@ -40,6 +40,9 @@ LIFT = 0.9
 PLACE, KIND = 1.2, 0.7
 """How much a suspect's score and a template's prior count beside each other and beside an edit's own weight."""
 
+UNRAISING = 0.64
+"""What a statement is worth that does not decide about an error, where a test waits for one in vain."""
+
 MADE = 16
 """So many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
 
@@ -227,7 +230,16 @@ def _place(site: Site) -> float:
     """How well a statement fits what the failure shows, within (0, 1]; what the message names may be missing in a definition."""
     header = isinstance(site.unit.node, (cst.FunctionDef, cst.ClassDef))
     code = " ".join(site.evidence.named) if header else site.code(site.unit.node)
-    return site.evidence.place(code, site.function.signature.name if site.function else "")
+    worth = site.evidence.place(code, site.function.signature.name if site.function else "")
+    return worth * (UNRAISING if site.clues.unraised and not _decides_about_an_error(site.unit.node) else 1.0)
+
+
+def _decides_about_an_error(statement: cst.CSTNode) -> bool:
+    """Whether it raises an error, or is a condition under which one is raised."""
+    blocks = [statement.body] if isinstance(statement, cst.If) else []
+    lines = [line for block in blocks if isinstance(block, cst.IndentedBlock) for line in block.body]
+    inside = (part for line in (statement, *lines) if isinstance(line, cst.SimpleStatementLine) for part in line.body)
+    return any(isinstance(part, cst.Raise) for part in inside)
 
 
 def _units(region: Region, lines: Mapping[int, float]) -> dict[Unit, float]:

@@ -49,6 +49,9 @@ SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 RESUMED = 40
 """Candidates of one edit before any of two, where there is something to build upon."""
 
+NARROWER = 60
+"""So many conditions are tried next in a statement of which an edit repairs the failing tests and breaks others."""
+
 
 class SearchSession:
     """What the attempts of one repair share: sources, suspects, and a pool of runners that is open between enter and exit."""
@@ -81,6 +84,7 @@ class SearchSession:
         self.screened: list[str] = []
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
+        self._narrowed: set[tuple[str, int]] = set()
         self.sources = sources_of(project, reproduction) if sources is None else sources
         found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         self._suspects = [each for each in found if project.paths.hold(each.path)]
@@ -239,7 +243,8 @@ class SearchSession:
     def _watched(self, verdicts: Iterator[ScreenVerdict], stream: Stream) -> Iterator[ScreenVerdict]:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.
 
-        That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
+        That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many. Where an
+        edit is too broad, the condition that it lacks is looked for at once.
         """
         found, reported = 0, time.monotonic()
         for number, verdict in enumerate(verdicts, start=1):
@@ -253,7 +258,23 @@ class SearchSession:
                 self._progress(f"an edit of {at} passes the failing tests; looking for others that do")
                 stream.put_first(islice(filter(self._fresh, self._rivals(verdict.candidate)), RIVALS))
                 found = number
+            elif not found and self._is_too_broad(verdict):
+                stream.put_first(islice(filter(self._fresh, self._narrower(verdict.candidate)), NARROWER))
             yield verdict
+
+    def _is_too_broad(self, verdict: ScreenVerdict) -> bool:
+        """Whether it is the first in its line to repair all failing tests and break another one."""
+        if verdict.plausible or verdict.passed < len(self._failure.failing_tests):
+            return False
+        place = (verdict.candidate.path, verdict.candidate.line)
+        known = place in self._narrowed
+        self._narrowed.add(place)
+        return not known
+
+    def _narrower(self, broad: Candidate) -> Iterator[Candidate]:
+        """Edits of the same line that act under a condition."""
+        line = [s for s in self._suspects if (s.path, s.line) == (broad.path, broad.line)]
+        return propose(self.sources, line, self._failure, strategies=("guards",), template_weight=self._weights)
 
     def _rivals(self, plausible: Candidate) -> Iterator[Candidate]:
         """Every strategy's edits of the same line, then of the same function, then of all that is suspected."""

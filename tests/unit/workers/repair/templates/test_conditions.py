@@ -57,22 +57,6 @@ CASES = [
         {},
     ),
     (
-        "extended_condition",
-        """
-        def f(a, b):
-            if a > 3:
-                return a
-            return b
-        """,
-        """
-        def f(a, b):
-            if a > 3 and b is not None:
-                return a
-            return b
-        """,
-        {},
-    ),
-    (
         "replaced_condition",
         """
         def f(name, rows):

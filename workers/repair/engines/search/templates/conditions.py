@@ -24,14 +24,14 @@ from workers.repair.engines.search.templates.names import TYPES, bound_in_statem
 _ANY = (Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION, Family.LOOKUP, Family.VALUE)
 _LOGIC = (*_ANY, Family.RECURSION, Family.TIMEOUT)
 
-_TESTED = (cst.If, cst.While, cst.IfExp, cst.CompIf)
+TESTED = (cst.If, cst.While, cst.IfExp, cst.CompIf)
 _MOST_NEEDED = 8
 """So many conditions that a block's code needs are tried in its test."""
 
 
 def atoms(site: Site) -> tuple[str, ...]:
     """Short conditions at hand: those used elsewhere in the function, then its parameters and locals, plain and negated."""
-    asking = (*_TESTED, cst.BooleanOperation, cst.UnaryOperation)
+    asking = (*TESTED, cst.BooleanOperation, cst.UnaryOperation)
     parts = [n for n in site.body if isinstance(n, (cst.Comparison, cst.Call, cst.Attribute))]
     used = dict.fromkeys(site.code(n) for n in parts if isinstance(site.parent(n), asking) and len(site.code(n)) <= 40)
     attributes = [n for n in parts if isinstance(n, cst.Attribute)]
@@ -49,33 +49,20 @@ def dropped_condition(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     yield site.replace(node, site.code(node.right))
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.35, families=_LOGIC)
-def extended_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`if a:` → `if a and b:`, `if a or b:` with a condition at hand."""
-    if not isinstance(node, _TESTED):
-        return
-    test = node.test
-    text = site.code(test)
-    for atom, weight in fading((a for a in atoms(site) if a != text), step=0.1):
-        yield site.replace(test, f"{wrapped(text, 4)} and {wrapped(atom, 4)}", weight=weight)
-        yield site.replace(test, f"{text} or {atom}", weight=weight * 0.9)
-        yield site.replace(test, f"{wrapped(atom, 4)} and {wrapped(text, 4)}", weight=weight * 0.8)
-
-
 @template(cst.CSTNode, strategy="guards", prior=0.5, families=(*_LOGIC, Family.NAME))
 def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
     if isinstance(node, cst.BooleanOperation):
         tests = [test for test in (node.left, node.right) if not isinstance(test, cst.BooleanOperation)]
-    elif isinstance(node, _TESTED):
+    elif isinstance(node, TESTED):
         tests = [node.test]
     else:
         return
-    ruled = {n.value for n in _ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
-    needed = preconditions(_ruled(node, site), site)[:_MOST_NEEDED]
+    decided = {n.value for n in ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
+    needed = preconditions(ruled(node, site), site)[:_MOST_NEEDED]
     elsewhere = [asked.code for asked in site.module.conditions if asked.names <= site.names]
     options = dict.fromkeys((*needed, *elsewhere, *atoms(site)))
-    about = {code: (code in needed) + bool(ruled & set(re.findall(r"\w+", code))) for code in options}
+    about = {code: (code in needed) + bool(decided & set(re.findall(r"\w+", code))) for code in options}
     for test in tests:
         text = site.code(test)
         focus = 1.0 if not site.clues.undefined or site.clues.undefined in text else 0.3
@@ -83,7 +70,7 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from site.replacements(test, (code for code in near if code != text), weight=focus, step=0.1)
 
 
-def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
+def ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
     """The nodes of what a condition decides about; of a part of one, the whole statement."""
     return below(node.body) if isinstance(node, (cst.If, cst.While, cst.IfExp)) else site.unit.nodes()
 
