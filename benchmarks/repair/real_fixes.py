@@ -2,8 +2,9 @@
 
 Of each clone, commits that speak of a bug and change one place of one file of code, drawn at random; those that also
 change docstrings are left out. Every template's edits are made at the changed lines of the old file; an edit counts when
-it gives the new code, layout and comments aside. No test runs, so what a failure's message gives away is not used. Every
-other clone is held out, so that both halves can be compared.
+it gives the new code, layout and comments aside. The tests that a commit adds or changes count as those that fail: what they show is
+used, but no test runs, so what a failure's message gives away is not. Every other clone is held out, so that both halves
+can be compared.
 """
 
 from __future__ import annotations
@@ -32,9 +33,19 @@ from workers.repair.engines.search.source_slice import SourceModule
 from workers.repair.engines.search.templates import all_templates
 
 LAYOUT = b" \t\n\r()\\,\"'"
-FAILURE = Failure(error_type="", family=Family.ASSERTION, message="", frames=(), failing_tests=())
 LARGEST, SECONDS = 200_000, 5.0
 """Files of more bytes are not read, and one commit gets so many seconds of processor time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """A changed file without its comments, the project's texts with the old one in, and the tests that the commit changes."""
+
+    path: str
+    old: str
+    new: str
+    project: dict[str, str]
+    failure: Failure
 
 
 @dataclass
@@ -56,8 +67,8 @@ def main() -> None:
     given = parser.parse_args()
     halves = (Count(), Count())
     for index, clone in enumerate(map(Clone, given.clones)):
-        for old, new, project in _fixes(clone, given.most, random.Random(given.seed)):
-            _count(halves[index % 2], old, new, project, time.process_time() + SECONDS)
+        for fix in _fixes(clone, given.most, random.Random(given.seed)):
+            _count(halves[index % 2], fix, time.process_time() + SECONDS)
         sys.stdout.write(_table(*halves))
         sys.stdout.flush()
 
@@ -70,8 +81,7 @@ def _table(first: Count, second: Count) -> str:
     return head + "".join(f"| {name} | {one} | {other} | {alone} |\n" for name, one, other, alone in rows) + "\n"
 
 
-def _fixes(clone: Clone, most: int, rng: random.Random) -> Iterator[tuple[tuple[str, str], str, dict[str, str]]]:
-    """Each fix as the changed file's path and old text, its new text, and the project's texts with the old one in."""
+def _fixes(clone: Clone, most: int, rng: random.Random) -> Iterator[Fix]:
     commits = [c for c in clone.commits() if c.says_fix and [c.changed[path] for path in c.sources] == ["M"]]
     rng.shuffle(commits)
     found = 0
@@ -82,7 +92,25 @@ def _fixes(clone: Clone, most: int, rng: random.Random) -> Iterator[tuple[tuple[
                 old, new = (_bare(clone.file(at, path)) for at in (commit.parent, commit.id))
                 if _docstrings(old) == _docstrings(new):
                     found += 1
-                    yield (path, old), new, {**_texts(clone, commit), path: old}
+                    project, failure = {**_texts(clone, commit), path: old}, _failure(clone, commit)
+                    yield Fix(path=path, old=old, new=new, project=project, failure=failure)
+
+
+def _failure(clone: Clone, commit: Commit) -> Failure:
+    changed = []
+    for path in commit.test_modules:
+        before, after = (_tests(clone.file(at, path)) for at in (commit.parent, commit.id))
+        changed += [f"{path}::{name}" for name in after if after[name] != before.get(name)]
+    return Failure(error_type="", family=Family.ASSERTION, message="", frames=(), failing_tests=tuple(changed))
+
+
+def _tests(data: bytes | None) -> dict[str, str]:
+    """The tests of a file, each as its name and what it does."""
+    with suppress(SyntaxError, ValueError):
+        nodes = ast.walk(ast.parse((data or b"").decode()))
+        tests = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        return {test.name: ast.dump(test) for test in tests if test.name.startswith("test")}
+    return {}
 
 
 def _texts(clone: Clone, commit: Commit) -> dict[str, str]:
@@ -109,10 +137,10 @@ def _docstrings(text: str) -> list[str | None]:
     return [ast.get_docstring(node) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
 
 
-def _count(half: Count, changed: tuple[str, str], new: str, project: dict[str, str], deadline: float) -> None:
-    wanted = ast.dump(ast.parse(new))
+def _count(half: Count, fix: Fix, deadline: float) -> None:
+    wanted = ast.dump(ast.parse(fix.new))
     makers: set[str] = set()
-    for template, text in _edits(*changed, new, ProjectSources(project)):
+    for template, text in _edits(fix):
         if time.process_time() > deadline:
             break
         with suppress(SyntaxError, ValueError):
@@ -123,10 +151,10 @@ def _count(half: Count, changed: tuple[str, str], new: str, project: dict[str, s
     half.alone.update(makers if len(makers) == 1 else ())
 
 
-def _edits(path: str, old: str, new: str, sources: ProjectSources) -> Iterator[tuple[str, str]]:
+def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
     """Each edit's template, and the module with the edit made where that is the new text but for layout, else ""."""
-    module, wanted = SourceModule(path, old), new.encode().translate(None, LAYOUT)
-    for site in _sites(module, _lines(old, new), sources):
+    wanted = fix.new.encode().translate(None, LAYOUT)
+    for site in _sites(fix):
         nodes = tuple(site.unit.nodes())
         for template in all_templates():
             for node in nodes:
@@ -141,15 +169,16 @@ def _made(site: Site, edit: Edit, wanted: bytes) -> str:
     return region.module_source(inner, edit.imports) if alike else ""
 
 
-def _sites(module: SourceModule, lines: set[int], sources: ProjectSources) -> Iterator[Site]:
+def _sites(fix: Fix) -> Iterator[Site]:
+    module, sources = SourceModule(fix.path, fix.old), ProjectSources(fix.project)
     seen: set[int] = set()
-    for line in sorted(lines):
+    for line in sorted(_lines(fix.old, fix.new)):
         extent = module.extent_at(line)
         region = module.region(extent) if extent else None
         unit = region.unit_at(line) if region else None
         if region and unit and id(unit) not in seen:
             seen.add(id(unit))
-            yield Site(region, unit, sources, FAILURE, Clues())
+            yield Site(region, unit, sources, fix.failure, Clues())
 
 
 def _lines(old: str, new: str) -> set[int]:
