@@ -36,8 +36,8 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         _print_failure(result.failure, proven.proof if proven else None, out, detail)
     if proven is not None and proven.proof is not None:
         print_proof(proven.proof, out)
-    elif result.attempts:
-        nearest = () if detail is Detail.ALL else (result.attempts[-1].reflection,)  # all of them follow
+    else:
+        nearest = () if detail is Detail.ALL else tuple(each.reflection for each in result.attempts[-1:])  # all follow
         for line in filter(None, (*nearest, advice(result))):
             out.print(line, markup=False)
     print_some(repair.set_aside_lines(result.set_aside, each=detail is Detail.ALL), out, detail, before="set aside: ")
@@ -162,11 +162,14 @@ def _print_failure(failure: Failure, proof: Proof | None, out: Console, detail: 
 def _proof_line(proof: Proof) -> str:
     suite = proof.suite
     after, before = len(proof.passed_after), _failing(proof.failed_before)
-    return (
-        f"proof: {after} of {before} {'passes' if after == 1 else 'pass'}; suite {suite.passed} passed, {suite.failed} failed, "
-        f"{suite.skipped} skipped of {suite.collected}, run {proof.repeats} times: {proof.command}"
-        f"{repair.other_tests(proof)}"
+    whole = (
+        f"suite {suite.passed} passed, {suite.failed} failed, {suite.skipped} skipped of {suite.collected}, "
+        f"run {proof.repeats} times: {proof.command}"
+        if suite.collected
+        else "no time to run the suite"
     )
+    passes = "passes" if after == 1 else "pass"
+    return f"proof: {after} of {before} {passes}; {whole}{repair.other_tests(proof)}"
 
 
 def _attempts(result: Repaired) -> TextTable:

@@ -251,6 +251,16 @@ def test_a_right_patch_is_not_refused_for_lack_of_time(tmp_path: Path) -> None:
     assert isinstance(proven(project_of(tmp_path, files), WRONG, seconds=12.0), Unproven)
 
 
+def test_a_failing_test_that_the_cut_suite_did_not_come_to_has_passed_alone(tmp_path: Path) -> None:
+    """It was run before the suite, and says so in the proof."""
+    files = {"test_a.py": f"import time\n\n{WAITING}", "test_z.py": FAILING}
+    cut = proven(project_of(tmp_path, files), RIGHT, seconds=12.0)
+    assert isinstance(cut, Proof)
+    assert cut.cut
+    assert cut.suite.collected < cut.before.collected == 10
+    assert cut.passed_after == ("test_z.py::test_double",)
+
+
 def test_time_that_ends_before_the_other_tests_do_refuses_no_patch(tmp_path: Path) -> None:
     """Of the tests that the command leaves out those that ran are compared: what breaks one of these is refused."""
     files = {**PART, "test_c.py": f"import time\n\n{WAITING}"}

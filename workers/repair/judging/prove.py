@@ -19,7 +19,7 @@ from workers.repair.engines.search.project import module_name
 from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.left_failing import failing_in_both, left_failing
-from workers.repair.judging.outcomes import named, passes, still_failing
+from workers.repair.judging.outcomes import includes, named, passes, still_failing
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
@@ -51,13 +51,13 @@ MOST_ALONE, MOST_PLAIN = 100, 50
 
 def reserved(budget_seconds: float, reproduction: Reproduction) -> float:
     """The last seconds of a budget, in which nothing is looked for any more. A proof that begins sooner may take all that is left."""
-    suite = TIMES_SUITE * seconds_of(reproduction.report) + STARTING_SECONDS
-    return min(PROOF_SHARE * budget_seconds, suite if reproduction.whole else math.inf)
+    suite = enough_for(reproduction.report) if reproduction.whole else math.inf
+    return min(PROOF_SHARE * budget_seconds, suite)
 
 
-def seconds_of(report: TestReport) -> float:
-    """The time of the tests of a run, one after another."""
-    return sum(result.seconds for result in report.results)
+def enough_for(report: TestReport) -> float:
+    """The seconds in which the same tests surely run again, however busy the machine is."""
+    return TIMES_SUITE * sum(result.seconds for result in report.results) + STARTING_SECONDS
 
 
 def _split(test: str) -> tuple[str, tuple[str]]:
@@ -202,7 +202,7 @@ class Prover:
 
     def _is_short_for(self, suite: UnpatchedSuite) -> bool:
         """Whether time may cut a run of this suite short, whatever the patch does."""
-        return self.allowance.limits().wall_seconds < TIMES_SUITE * seconds_of(suite.first)
+        return self.allowance.limits().wall_seconds < enough_for(suite.first)
 
     def _left_failing(
         self, overlay: Mapping[str, bytes], suite: UnpatchedSuite, after: TestReport, project: Project
@@ -317,7 +317,7 @@ class Prover:
     ) -> Proof:
         before, after = self._suite.first, runs[-1].report
         failed = tuple(dict.fromkeys((*self.failing, *(result.id for result in before.failing()))))
-        missing = still_failing(failed, after)
+        missing = {*still_failing(failed, after)} - {*self._passed_alone(runs)}
         return Proof(
             failed_before=failed,
             passed_after=tuple(test for test in failed if test not in missing),
@@ -343,6 +343,12 @@ class Prover:
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )
+
+    def _passed_alone(self, runs: Sequence[_WholeRun]) -> Sequence[str]:
+        """Failing tests that no run of the suite came to before time ended it: without passing alone there is no proof."""
+        came_to = tuple(result.id for run in runs for result in run.report.results)
+        known = self.failing if len(self.failing) <= MOST_ALONE else ()
+        return [test for test in known if any(run.cut for run in runs) and not includes(test, came_to)]
 
     def _unchallenged(self, perturbed: int, runs: Sequence[_WholeRun]) -> Iterator[str]:
         """What this proof was not held to."""

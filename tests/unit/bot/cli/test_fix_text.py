@@ -12,7 +12,7 @@ from rich.console import Console
 from bot.cli.console import Detail
 from bot.cli.fix_text import print_repaired, verdict
 from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
-from workers.repair.result import Repaired, RepairStatus
+from workers.repair.result import Repaired, RepairStatus, SearchEffort
 
 SCREEN = 24
 TESTS = tuple(f"tests/test_a.py::test_{number}" for number in range(500))
@@ -203,6 +203,28 @@ def test_what_is_not_settled(proof: Proof, status: RepairStatus, shown: list[str
     of = result(status, replace(WON, proof=proof))
     assert not of.settled
     assert printed(of, applied=True)[:2] == shown
+
+
+def test_a_suite_that_there_was_no_time_for() -> None:
+    """What passed alone is counted, and that nothing else ran is said."""
+    none = SuiteCount(passed=0, failed=0, skipped=0, collected=0)
+    proof = replace(PROOF, suite=none, cut=True, unrun="the tests ran longer than 5 s", failed_before=TESTS[:3])
+    lines = printed(result(RepairStatus.UNDECIDED, replace(WON, proof=replace(proof, passed_after=TESTS[:1]))))
+    assert lines[0].startswith("undecided: 1 failing test passes with a change, but the time was up")
+    assert next(line for line in lines if line.startswith("proof")) == snapshot(
+        "proof: 1 of 3 failing tests passes; no time to run the suite; not all of the tests ran: the tests ran longer than 5 s"
+    )
+
+
+def test_a_repair_that_came_to_no_attempt() -> None:
+    """Where the time went is said, and what would help."""
+    effort = SearchEffort(
+        candidates=0, searching=30.0, reproducing=28.0, proving=0.0, budget=60.0, whole=False, exhausted=False
+    )
+    lines = printed(replace(result(RepairStatus.NOT_FIXED), effort=effort))
+    assert lines[-1] == snapshot(
+        "0 candidates tried in 30 s, after 28 s to find what fails; 0 s were for proofs. To get further, give more time (--budget 180)."
+    )
 
 
 def test_a_model_counts_in_steps() -> None:
