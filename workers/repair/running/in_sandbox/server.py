@@ -31,9 +31,10 @@ from pathlib import Path
 import _pytest.config
 import pytest
 
+from .applied_edit import AppliedEdit
 from .batch import Board, PlannedEdit, Unwatchable, WatchedState, brief, roots, swap, try_together
 from .children import Child, Fork, Line, Message, answer_of, fork, in_child
-from .codeswap import Loaded, Recorder, Source, Swap, Unswappable, put
+from .codeswap import Loaded, Recorder, Source, Swap, Unswappable
 from .compare import observe
 from .trial import Trial
 
@@ -308,37 +309,6 @@ class Fresh:
     def give_up(self, trouble: str) -> None:
         """Say that there were none, and end."""
         self._side.leave({"message": trouble})
-
-
-class AppliedEdit:
-    """The edit of a request, in its file between `make` and `undo`. `request` has the text before it as `original`."""
-
-    def __init__(self, root: str, request: Message) -> None:
-        self._path = Path(root, request["path"]) if request["path"] else None
-        self._original = self._path.read_bytes() if self._path else b""
-        self.request = dict(request, original=self._original.decode())
-
-    def make(self) -> None:
-        """Write it; of several each is written when its turn comes."""
-        if self._path is not None and not self.request["sources"]:
-            put(self._path, self.request["source"].encode())
-
-    def refused(self) -> Message | None:
-        """When it does not compile, the answer that says so."""
-        if self._path is None:
-            return None
-        if self.request["sources"]:
-            return answer_of(Child(None, "died", 0.0), "swap")
-        try:
-            compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            known = {"error_type": type(error).__name__, "message": str(error)}
-            return answer_of(Child(known, "answered", 0.0), "compile")
-        return None
-
-    def undo(self) -> None:
-        if self._path is not None:
-            put(self._path, self._original)
 
 
 def _files_under(root: str) -> frozenset[str]:
