@@ -38,15 +38,15 @@ from workers.environments.tree_files import TreeFiles
 from workers.environments.uv_command import NoIndex, indexes
 from workers.errors import BadInput, CannotRun
 from workers.git_command import run_git
-from workers.ports import Limits, Sandbox
+from workers.ports import Ending, Limits, Sandbox
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover, run_tests
+from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, TestRun, discover, run_tests
 
 SECONDS_FOR_ANOTHER_PLAN = 300.0
 """After so many seconds no further plan is begun, and no plan is mended any more."""
 
-TRIAL_SECONDS, TRIAL_OUTPUT_KB = 120.0, 64 << 10
-"""What the tests get to show what a plan is worth; a slower suite is judged by those that ran."""
+TRIAL_SECONDS, LONGER_TRIAL_SECONDS, TRIAL_OUTPUT_KB = 45.0, 120.0, 64 << 10
+"""What the tests get to show what a plan is worth, the longer where none ended; a slower suite is judged by those that ran."""
 
 GOOD = 0.95
 """The share of passing tests from which no other plan is tried."""
@@ -240,9 +240,16 @@ class Provider:
         )
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
-        seconds = min(TRIAL_SECONDS, self.limits.wall_seconds)
-        limits = replace(self.limits, wall_seconds=seconds, output_kb=TRIAL_OUTPUT_KB)
-        return run_tests(self.sandbox, _project(tree, made), overlay=_generated(made, tree), limits=limits).report
+        self.progress("trying the tests in it")
+        run = self._trial(tree, made, TRIAL_SECONDS)
+        if run.completed.ending is Ending.WALL_TIME and not run.report.results:
+            run = self._trial(tree, made, LONGER_TRIAL_SECONDS)
+        return run.report
+
+    def _trial(self, tree: Path, made: Environment, seconds: float) -> TestRun:
+        wall = min(seconds, self.limits.wall_seconds)
+        limits = replace(self.limits, wall_seconds=wall, output_kb=TRIAL_OUTPUT_KB)
+        return run_tests(self.sandbox, _project(tree, made), overlay=_generated(made, tree), limits=limits)
 
     def _known(self, plan: Plan, tree: Path) -> Environment | None:
         """What was made of a plan before, if nothing that decides it has changed since."""
