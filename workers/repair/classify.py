@@ -79,7 +79,7 @@ def is_test_path(path: str) -> bool:
     if (
         name == "conftest.py"
         or name.startswith("test_")
-        or name.endswith("_test.py")
+        or name.endswith(("_test.py", "_tests.py"))
         or name in ("tests.py", "test.py")
     ):
         return True

@@ -132,11 +132,12 @@ def _source_roots(tree: Path, start: str) -> Iterator[str]:
 def default_command(tree: Path) -> tuple[str, ...]:
     """Runs the tests where nothing says how; empty without any.
 
-    They are those that pytest finds, else the files called `tests.py`, as unittest, nose and Django have them.
+    They are those that pytest finds, else the files called `tests.py` or `…_tests.py`, as unittest, nose and Django have them.
     """
     if _has_tests(tree):
         return DEFAULT_COMMAND
-    others = [file.relative_to(tree).as_posix() for file in python_files(tree) if file.name == "tests.py"]
+    called = (file for file in python_files(tree) if file.name == "tests.py" or file.name.endswith("_tests.py"))
+    others = [file.relative_to(tree).as_posix() for file in called]
     return (*DEFAULT_COMMAND, *others) if others else ()
 
 

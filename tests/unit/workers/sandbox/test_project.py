@@ -125,12 +125,12 @@ def test_no_tests_is_bad_input(tmp_path: Path) -> None:
 
 def test_files_called_tests_are_named(tmp_path: Path) -> None:
     """They are tests where no file is called as pytest's are, and the repair edits none of them."""
-    for path in ("shop/tests.py", "till/tests.py"):
+    for path in ("shop/tests.py", "till/cash_tests.py"):
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).write_text("")
     found = discover(tmp_path, python=None, test_command=None)
-    assert found.test_command == ("python", "-m", "pytest", "shop/tests.py", "till/tests.py")
-    assert found.named_tests() == {"shop/tests.py", "till/tests.py"}
+    assert found.test_command == ("python", "-m", "pytest", "shop/tests.py", "till/cash_tests.py")
+    assert found.named_tests() == {"shop/tests.py", "till/cash_tests.py"}
     (tmp_path / "test_it.py").write_text("")
     assert discover(tmp_path, python=None, test_command=None).test_command == ("python", "-m", "pytest")
 
