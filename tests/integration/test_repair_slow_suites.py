@@ -261,6 +261,24 @@ def test_a_failing_test_that_the_cut_suite_did_not_come_to_has_passed_alone(tmp_
     assert cut.passed_after == ("test_z.py::test_double",)
 
 
+def test_a_suite_that_is_cut_without_the_patch_too_refuses_none(tmp_path: Path) -> None:
+    """Where neither run came to the failing test, as collecting lasts, it does not count as failing with the patch."""
+    slow = "import time\n\ntime.sleep(15)\n\n" + "".join(f"def test_{n}():\n    time.sleep(1)\n\n" for n in range(9))
+    project = project_of(tmp_path, {"test_a.py": slow, "test_z.py": FAILING})
+    before = reproduce(Bubblewrap(), project, limits=LIMITS, named=["test_z.py"])
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    assert not before.whole
+    limits = Limits(wall_seconds=18, cpu_seconds=60)
+    deadline = time.monotonic() + 120
+    cut = Prover(Bubblewrap(), project, before, failure, limits, templates=True, deadline=deadline).prove(
+        {"sums.py": RIGHT.encode()}
+    )
+    assert isinstance(cut, Proof)
+    assert cut.cut
+    assert cut.passed_after == ("test_z.py::test_double",)
+
+
 def test_time_that_ends_before_the_other_tests_do_refuses_no_patch(tmp_path: Path) -> None:
     """Of the tests that the command leaves out those that ran are compared: what breaks one of these is refused."""
     files = {**PART, "test_c.py": f"import time\n\n{WAITING}"}

@@ -68,6 +68,9 @@ class TestReport:
     trouble: str = ""
     """Why the run is not complete or could not start, in words for the user; the tail of its output included."""
 
+    out_of_time: bool = False
+    """Whether it was stopped because its wall time was used up."""
+
     loaded: frozenset[str] = frozenset()
     """The plug-ins of pytest and the import hooks, by name, as far as the run came; empty where it did not begin."""
 

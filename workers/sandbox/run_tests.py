@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.errors import BadInput
-from workers.ports import CompletedRun, Limits, Sandbox, Workload
+from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 from workers.sandbox.launching import WORKSPACE, is_environment, prefixes
 from workers.sandbox.report import (
@@ -382,5 +382,6 @@ def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, l
         started=decoded.sessions > 0,
         complete=whole and not trouble,
         trouble=trouble,
+        out_of_time=completed.ending is Ending.WALL_TIME,
         loaded=frozenset(decoded.loaded),
     )

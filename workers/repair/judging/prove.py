@@ -201,8 +201,8 @@ class Prover:
         return objection(after, ()) or ended(after)
 
     def _is_short_for(self, suite: UnpatchedSuite) -> bool:
-        """Whether time may cut a run of this suite short, whatever the patch does."""
-        return self.allowance.limits().wall_seconds < enough_for(suite.first)
+        """Whether time may cut a run of this suite short, whatever the patch does, as it may have without one."""
+        return suite.first.out_of_time or self.allowance.limits().wall_seconds < enough_for(suite.first)
 
     def _left_failing(
         self, overlay: Mapping[str, bytes], suite: UnpatchedSuite, after: TestReport, project: Project
