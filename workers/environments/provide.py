@@ -240,7 +240,8 @@ class Provider:
         )
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
-        self.progress("trying the tests in it")
+        if made.installed:
+            self.progress("trying the tests in the new environment")
         run = self._trial(tree, made, TRIAL_SECONDS)
         if run.completed.ending is Ending.WALL_TIME and not run.report.results:
             run = self._trial(tree, made, LONGER_TRIAL_SECONDS)
