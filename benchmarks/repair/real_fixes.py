@@ -2,9 +2,9 @@
 
 Of each clone, commits that speak of a bug and change one place of one file of code, drawn at random; those that also
 change docstrings are left out. Every template's edits are made at the changed lines of the old file; an edit counts when
-it gives the new code, layout and comments aside. The tests that a commit adds or changes count as those that fail: what they show is
-used, but no test runs, so what a failure's message gives away is not. Every other clone is held out, so that both halves
-can be compared.
+it gives the new code, layout and comments aside. The tests that a commit adds or changes count as those that fail: what
+they show is used, but no test runs, so what a failure's message gives away is not. Every other clone is held out, so that
+both halves can be compared.
 """
 
 from __future__ import annotations

@@ -276,6 +276,7 @@ def test_a_suite_that_is_cut_without_the_patch_too_refuses_none(tmp_path: Path) 
     )
     assert isinstance(cut, Proof)
     assert cut.cut
+    assert cut.contested
     assert cut.passed_after == ("test_z.py::test_double",)
 
 

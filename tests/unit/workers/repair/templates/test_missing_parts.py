@@ -105,6 +105,38 @@ CASES = [
         "f('b')",
     ),
     (
+        "extended_condition",
+        """
+        def f(a, b, seen):
+            if a if b else seen:
+                return a
+            return b
+        """,
+        """
+        def f(a, b, seen):
+            if (a if b else seen) or b is None:
+                return a
+            return b
+        """,
+        "",
+    ),
+    (
+        "extended_condition",
+        """
+        def f(key):
+            if key == "ab":
+                return 1
+            return 2
+        """,
+        """
+        def f(key):
+            if key == "ab" or key == 'a"\\n':
+                return 1
+            return 2
+        """,
+        "f('a\"\\n')",
+    ),
+    (
         "value_or_default",
         """
         def f(given, known):

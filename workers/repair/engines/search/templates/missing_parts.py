@@ -76,7 +76,7 @@ def _joined(test: cst.BaseExpression, word: str, part: str, site: Site) -> str:
 def _operand(test: cst.BaseExpression, word: str, site: Site) -> str:
     """A condition beside `and` or `or`, in parentheses where it needs them."""
     chained = isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And)
-    return site.code(test) if chained or word == "or" else site.operand(test, 4)
+    return site.code(test) if chained else site.operand(test, 3 if word == "or" else 4)
 
 
 def _parts(node: cst.CSTNode, test: cst.BaseExpression, site: Site) -> Iterator[Part]:
@@ -183,7 +183,7 @@ def _texts(text: str, shown: Iterable[str]) -> list[str]:
 
 def _quoted(text: str, quote: str) -> str:
     """A text's literal, with these quotation marks where they fit."""
-    return quoted(text, quote) if text.isprintable() else f"{quote}{repr(text)[1:-1]}{quote}"
+    return quoted(text, quote) if text.isprintable() or quote in text else f"{quote}{repr(text)[1:-1]}{quote}"
 
 
 def _needed(node: cst.CSTNode, test: cst.BaseExpression, site: Site) -> list[str]:
