@@ -102,7 +102,7 @@ def reproduce(
         )
         there = without(first.report, set(first.set_aside))
         failing = [result.id for result in first.failing()]
-        if not failing and not first.whole and there.results:
+        if not failing and not first.whole and (there.results or first.report.out_of_time):
             raise CannotRun(_nothing_yet(first.report.trouble, allowance, len(there.results)))
         if not there.results or (first.report.trouble and not failing):
             reasons = [f"{test}: {why}" for test, why in first.set_aside.items()]
@@ -144,8 +144,9 @@ def _failed_before(
 
 def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:
     more = f", or give more time (--budget {4 * allowance.seconds:.0f})" if math.isfinite(allowance.seconds) else ""
+    none = f"no test failed among the first {ran}," if ran else "no test ended"
     return (
-        f"no test failed among the first {ran}, in {allowance.elapsed():.0f} s; {trouble}. "
+        f"{none} in {allowance.elapsed():.0f} s; {trouble}. "
         f"Name the failing ones (--test-command 'python -m pytest FILE::TEST'){more}"
     )
 

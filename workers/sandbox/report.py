@@ -344,7 +344,7 @@ def _not_started(completed: CompletedRun, python: Path, program: str) -> str:
     if completed.exit_code in NO_SUCH_COMMAND:
         return f"the test command {program!r} cannot be started in the sandbox" + _tail(completed)
     if completed.exit_code == USAGE_ERROR:
-        return NOT_STARTED + _tail(completed)
+        return NOT_STARTED + _tail(replace(completed, stderr=_FRAMES.sub("", completed.stderr)))
     return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
 
 
@@ -359,6 +359,10 @@ def _not_collected(decoded: DecodedReport) -> str:
 def _with_place(text: str, decoded: DecodedReport) -> str:
     running = next(iter(decoded.running), "")
     return f"{text} during {running}" if running else text
+
+
+_FRAMES = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*", re.MULTILINE)
+"""A traceback but for its error: the lines before it say which option or setting pytest refused."""
 
 
 def _tail(completed: CompletedRun) -> str:

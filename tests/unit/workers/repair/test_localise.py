@@ -286,3 +286,41 @@ def test_a_branch_that_was_not_asked_for_is_suspected() -> None:
     scores = {suspect.line: suspect.score for suspect in found}
     assert scores[4] > scores[5] > scores[2]
     assert 6 not in scores
+
+
+LAMP = dedent(
+    """\
+    class Lamp:
+        @property
+        def colour(self):
+            return self._shade
+
+        @colour.setter
+        def colour(self, value):
+            self._colour = value
+
+        def dim(self):
+            self._shade = None
+    """
+)
+
+
+def test_what_the_failing_statement_read_is_suspected_more() -> None:
+    """A result that is not as expected, by way of variables too, leads to what gave it, and not to what a test only set up."""
+    tests = """\
+        def test_colour():
+            lamp = Lamp()
+            lamp.dim()
+            lamp.colour = 1
+            found = lamp.colour
+            assert found == 1
+        """
+    files = {"lamp.py": LAMP, "tests/test_lamp.py": dedent(tests)}
+    case = "tests/test_lamp.py::test_colour"
+    at = Frame(path="tests/test_lamp.py", line=6, function="test_colour")
+    asserted = Failure(
+        error_type="AssertionError", family=Family.ASSERTION, message="", frames=(at,), failing_tests=(case,)
+    )
+    coverage = {case: {"lamp.py": frozenset({4, 8, 11})}, "ok": {"lamp.py": frozenset({4, 8, 11})}}
+    scores = {s.line: s.score for s in suspects(asserted, coverage, ["ok"], sources=files)}
+    assert scores[4] > scores[8] == scores[11]

@@ -68,6 +68,15 @@ def broken(name: str) -> dict[str, object]:
             [],
             "pytest could not start: KeyError: 'x'",
         ),
+        (
+            ended(
+                4,
+                stderr="ERROR: bad warning filter:\n\n  ignore::x.Y\n\nTraceback (most recent call last):\n"
+                '  File "c.py", line 1, in f\n    y\nAttributeError: no Y\n',
+            ),
+            [],
+            "pytest could not start: ERROR: bad warning filter: | ignore::x.Y | AttributeError: no Y",
+        ),
         (ended(0, stdout="ok\n"), [], "the test command ran no pytest (exit code 0): ok"),
         (ended(2), [START, broken("a.py"), finish(2)], "one file cannot be collected: a.py: ImportError: no"),
         (ended(2), [START, broken("a.py"), broken("b.py")], "2 files cannot be collected: a.py: ImportError: no"),

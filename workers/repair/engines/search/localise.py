@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
+from workers.repair.engines.search.asserted import asked
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.outline import Outline, Outlines, body_lines, last_line
 from workers.repair.engines.search.project import module_name
@@ -48,6 +49,9 @@ OUTWARD = 0.75
 
 SAME_FUNCTION = 0.3
 """What a line is worth when only its function is in the traceback."""
+
+ASKED, FEW = 0.5, 3
+"""What a line is worth of a function whose result a test's failing statement read, if so few lines of it ran."""
 
 HEADER, DEFINITION = 0.6, 0.45
 """What a function's header, and a constant's definition, are worth beside the lines that use them."""
@@ -88,6 +92,7 @@ def suspects(
     outlines = {path: Outline(text) for path, text in blamed.items()}
     spectrum = _spectrum(failure, lines, passing)
     trace = _trace(failure, outlines)
+    _raise(trace, _asked(asked(failure, sources), spectrum, outlines))
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
     scores = _fused(spectrum, trace, mention)
@@ -137,6 +142,21 @@ def _trace(failure: Failure, outlines: Outlines) -> Lines:
     if not frames and (located := _LOCATED.search(failure.message)):
         _raise(scores, {(located.group(1), int(located.group(2))): 1.0})
     return scores
+
+
+def _asked(words: set[str], spectrum: Lines, outlines: Outlines) -> Lines:
+    """The lines that ran of the functions whose results the failing statement of a test read: of a long one, each is worth
+    less. A setter has no result.
+    """
+    found: Lines = {}
+    for path, outline in outlines.items():
+        for function in outline.functions if words else ():
+            if function.name in words and not any(
+                ast.unparse(each).endswith(".setter") for each in function.decorator_list
+            ):
+                ran = [(path, line) for line in body_lines(function) if (path, line) in spectrum]
+                _raise(found, dict.fromkeys(ran, ASKED * min(1.0, FEW / (len(ran) or 1))))
+    return found
 
 
 def _mentions(failure: Failure, used: set[str], outlines: Outlines) -> Lines:

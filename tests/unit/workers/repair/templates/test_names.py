@@ -125,6 +125,28 @@ CASES = [
     (
         "attribute_misuse",
         """
+        class Table:
+            def __init__(self):
+                self._left, self._right = "+", "+"
+
+            @property
+            def right(self):
+                return self._left or "+"
+        """,
+        """
+        class Table:
+            def __init__(self):
+                self._left, self._right = "+", "+"
+
+            @property
+            def right(self):
+                return self._right or "+"
+        """,
+        {},
+    ),
+    (
+        "attribute_misuse",
+        """
         def parts(ps, qs):
             return [p.real for p in ps], [q.get for q in qs]
         """,

@@ -206,7 +206,7 @@ def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     if site.clues.attribute == name:
         others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:12])))
     options = [option for option in dict.fromkeys((*members, *others)) if not option.startswith("__")]
-    options = [*_same_of_base(node, site), *options]
+    options = [*_same_of_base(node, site), *_own_field(node, site), *options]
     for option, weight in fading(options, step=0.12):
         yield site.token(node.attr, option, weight=weight * focus, around=node)
 
@@ -218,6 +218,15 @@ def _same_of_base(node: cst.Attribute, site: Site) -> list[str]:
         return []
     name = function.signature.name
     return [name] if site.code(call.args[0]) == function.receiver and name != node.attr.value else []
+
+
+def _own_field(node: cst.Attribute, site: Site) -> list[str]:
+    """`self._left` → `self._right` within `right`: an accessor reads the attribute that it is called like."""
+    function = site.function
+    if function is None or not function.receiver or site.code(node.value) != function.receiver:
+        return []
+    name = f"_{function.signature.name}"
+    return [name] if name in site.module.members(function.owner) and name != node.attr.value else []
 
 
 def _class_members(site: Site) -> tuple[str, ...]:
