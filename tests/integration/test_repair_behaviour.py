@@ -47,6 +47,14 @@ SHOP = {
                 self.taken.append(amount)
                 return self
 
+            @property
+            def last(self):
+                return self.taken[-1]
+
+            @last.setter
+            def last(self, amount):
+                self.taken[-1] = amount
+
             @logged
             def total(self):
                 return largest(self.taken) - self.discount
@@ -78,6 +86,11 @@ SHOP = {
 
         def test_pairs():
             assert list(pairs([1, 2, 3])) == [3, 5]
+
+        def test_last():
+            till = Till(1).take(4)
+            till.last = 6
+            assert till.last == 6
     """,
 }
 TILL = "shop/till.py"
@@ -199,6 +212,15 @@ def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project,
     twice = edit(shop, "self.taken.append(amount)\n", "self.taken.extend([amount, amount])\n", "Till.take")
     other = observed(screen, twice, wanted("Till.take"))
     assert clusters(compared([(twice, quiet), (twice, other)])) == [[0], [1]]
+
+
+def test_the_use_of_a_property_is_told_as_people_write_it(shop: Project) -> None:
+    """Neither reading nor setting it looks like a call."""
+    tests = ScreeningTests(failing=(), covering=("tests/test_till.py::test_last",), seconds=1.0)
+    with open_pool(Bubblewrap(), shop, tests, limits=LIMITS) as opened:
+        seen = observed(opened, edit(shop, "self.taken[-1]\n", "self.taken[0]\n", "Till.last"), wanted("Till.last"))
+    calls = {call.call for call in seen.calls}
+    assert {"Till(discount=1, taken=[4]).last = 6", "Till(discount=1, taken=[6]).last"} <= calls
 
 
 def test_endless_and_fatal_edits_are_survived(shop: Project, screen: RunnerPool) -> None:

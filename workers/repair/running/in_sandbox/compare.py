@@ -219,11 +219,15 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def _described(call: Call) -> str:
-    """A call as people write it."""
+    """A call as people write it; of a property, its use."""
     names = call.function.__qualname__.split(".")
     positional, name = list(call.positional), call.function.__name__
     if len(names) > 1 and names[-2] != "<locals>" and positional:
-        name = f"{shown(positional.pop(0))}.{name}"
+        owner = positional.pop(0)
+        is_property = isinstance(inspect.getattr_static(type(owner), name, None), property)
+        name = f"{shown(owner)}.{name}"
+        if is_property:
+            return f"{name} = {shown(positional[0])}" if positional else name
     arguments = [*map(shown, positional), *(f"{key}={shown(value)}" for key, value in call.named.items())]
     return f"{name}({', '.join(arguments)})"
 

@@ -1,4 +1,4 @@
-"""The templates of `siblings`: what is like the line, argument or entry before it follows it."""
+"""The templates of `siblings`: what is like the line or argument before it follows it."""
 
 from __future__ import annotations
 
@@ -93,18 +93,6 @@ CASES = [
         """,
         "AssertionError",
         "",
-        "",
-    ),
-    (
-        "forgotten_entry",
-        """
-        TYPES = {"int": int, "complex": complex}
-        """,
-        """
-        TYPES = {"int": int, "complex": complex, "str": str}
-        """,
-        "KeyError",
-        "'str'",
         "",
     ),
 ]

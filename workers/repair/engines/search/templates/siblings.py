@@ -1,4 +1,4 @@
-"""The sibling that was forgotten: a statement, an argument or an entry like the one beside it, of another name.
+"""The sibling that was forgotten: a statement or an argument like the one beside it, of another name.
 
 What a fix inserts is mostly in the file already ("The plastic surgery hypothesis", Barr et al. 2014), and often a copy of
 the line before it with a name exchanged throughout (copies and their renamings: CP-Miner, Li et al. 2004).
@@ -48,20 +48,6 @@ def forgotten_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
         code = _exchanged(site.code(last.value), last.keyword.value, name)
         at = site.region.outer_span(last.value)[1]
         yield site.splice(at, at, f", {name}={code}", weight=weight, around=site.region.span(node))
-
-
-@template(cst.Dict, strategy="conversions", prior=0.4, families=_FAMILIES)
-def forgotten_entry(node: cst.Dict, site: Site) -> Iterator[Edit]:
-    """`{"a": f(a)}` → `{"a": f(a), "b": f(b)}`, with what the failing tests show."""
-    last = node.elements[-1] if node.elements else None
-    if not isinstance(last, cst.DictElement) or "\n" in site.code(last):
-        return
-    text = f"{site.code(last.key)}: {site.code(last.value)}"
-    here = site.code(node)
-    names = [name for name in _names(site) if not re.search(rf"\b{re.escape(name)}\b", here)]
-    for code, weight in fading(_renamed(text, _WORD.findall(site.code(last.key))[:1], names)):
-        at = site.region.outer_span(last.value)[1]
-        yield site.splice(at, at, f", {code}", weight=weight, around=site.region.span(node))
 
 
 def _names(site: Site) -> list[str]:
