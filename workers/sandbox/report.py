@@ -361,7 +361,7 @@ def _with_place(text: str, decoded: DecodedReport) -> str:
     return f"{text} during {running}" if running else text
 
 
-_FRAMES = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*", re.MULTILINE)
+_FRAMES = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*", re.MULTILINE)
 """A traceback but for its error: the lines before it say which option or setting pytest refused."""
 
 
