@@ -45,8 +45,13 @@ def test_shadow_passwords() -> None:
 
 def test_home_directories() -> None:
     """Anything in a home directory but the way to an interpreter."""
-    found = [path for home in BAIT["homes"] for path in pathlib.Path(home).glob("*") if path.name != ".pyenv"]
-    assert found, "nothing there"
+    ways = {pathlib.Path(sys.prefix), pathlib.Path(sys.base_prefix)}
+    led_through = {parent for way in ways for parent in way.parents}
+    places, found = [pathlib.Path(home) for home in BAIT["homes"]], []
+    while places:
+        for path in places.pop().glob("*"):
+            (places if path in led_through else found).append(path)
+    assert set(found) - ways, "nothing there"
 
 
 def test_host_processes() -> None:
