@@ -201,11 +201,11 @@ def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> Non
 
     The next repair begins with other strategies: the table has learned that this one failed.
     """
-    cold = candidates(fresh.repair("queue", QUEUE, session=partial(FirstFound, most=200)))
-    cut = house.repair("queue", QUEUE, session=partial(FirstFound, most=cold - 1))
+    cold = candidates(fresh.repair("shelf", SHELF, session=partial(FirstFound, most=200)))
+    cut = house.repair("shelf", SHELF, session=partial(FirstFound, most=cold - 1))
     assert cut.proven is None
-    assert sum(len(each.ruled_out) for each in latest(house.store, "o/queue")) == cold - 1
-    again = house.repair("queue", QUEUE, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
+    assert sum(len(each.ruled_out) for each in latest(house.store, "o/shelf")) == cold - 1
+    again = house.repair("shelf", SHELF, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
     assert again.proven is not None
     cut_off = [attempt.strategy for attempt in cut.attempts if attempt.candidates][-1]
     assert (again.proven.strategy, again.proven.candidates) == (cut_off, 1)

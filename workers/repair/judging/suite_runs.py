@@ -69,12 +69,12 @@ class UnpatchedSuite:
     @cached_property
     def first(self) -> TestReport:
         """The suite as it is without a patch."""
-        return self._known or self._run(())
+        return self._known or ended(self._run(()))
 
     @cached_property
     def second(self) -> TestReport:
         """The same once more."""
-        return self._run(())
+        return ended(self._run(()))
 
     def _stands(self, objection: Unproven) -> bool:
         """Whether what is broken passes once more without the patch: then the whole suite need not run for a second opinion."""

@@ -259,6 +259,14 @@ def test_a_second_opinion_that_was_cut_short_excuses_nothing() -> None:
     assert refused.broken.keys() == {"t.py::b"}
 
 
+def test_the_test_that_time_ended_did_not_fail_before_the_patch() -> None:
+    """Neither run without a patch counts the one that it was stopped in."""
+    cut = report({"t.py::a": FAILED, "t.py::b": FAILED}, trouble="stopped")
+    cut = replace(cut, results=(cut.results[0], replace(cut.results[1], message="stopped")))
+    suite = UnpatchedSuite(lambda _: cut, None)
+    assert [[result.id for result in run.failing()] for run in (suite.first, suite.second)] == [["t.py::a"]] * 2
+
+
 def test_tests_whose_ids_differ_in_each_run_are_counted_by_function() -> None:
     """As many as before have to pass; the failing ones of such a function have to pass all."""
 
