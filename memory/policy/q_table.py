@@ -297,24 +297,25 @@ def first_of_best_order(
     the episode can follow any number of others, for Q(s, a) = p a - cost, and after an attempt it may stop, for nothing.
     Without any, and where nothing is worth its cost, it is the strategy with the greatest product.
     """
-    gains = proof * acceptance - costs
-    worth, first = np.zeros((attempts + 1, len(proof))), np.argmax(proof * acceptance, axis=1)
+    gains, rows = proof * acceptance - costs, np.arange(len(proof))
+    first: NDArray[np.intp] = np.argmax(proof * acceptance, axis=1)
+    worth = np.zeros((attempts + 1, len(proof)))
     if ending:
         worth[-1] = gains[:, ending].max(axis=1)
         worth[:-1] = np.maximum(worth[-1], 0.0)
         first = np.array(ending)[gains[:, ending].argmax(axis=1)]
-    first = np.repeat(first[np.newaxis], attempts + 1, axis=0)
-    order = np.argsort(acceptance - costs / np.maximum(proof, 1e-9), axis=1)
-    if ending:
-        order = order[~np.isin(order, ending)].reshape(len(proof), -1)
-    chances, now = (np.take_along_axis(each, order, axis=1) for each in (proof, gains))
-    for strategy, gain, rest in zip(order.T, now.T, (1.0 - chances).T, strict=True):
-        taken = gain + rest * worth[:-1]
-        better = taken > worth[1:]
-        np.copyto(worth[1:], taken, where=better)
-        np.copyto(first[1:], strategy, where=better)
-    answer: NDArray[np.intp] = first[attempts]
-    return answer
+    if not attempts:
+        return first
+    alone = worth[-1].copy()
+    others = np.array([place for place in range(len(costs)) if place not in ending])
+    order = others[np.argsort((acceptance - costs / np.maximum(proof, 1e-9))[:, others], axis=1)].T
+    begun_with = np.empty(order.shape)
+    for found, gain, rest in zip(begun_with, gains[rows, order], 1.0 - proof[rows, order], strict=True):
+        following = gain + rest * worth[:-1]
+        found[:] = following[-1]
+        np.maximum(worth[1:], following, out=worth[1:])
+    best = begun_with.argmax(axis=0)
+    return np.where(begun_with[best, rows] > alone, order[best, rows], first)
 
 
 def probabilities(
