@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +16,15 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """How something is called: parameter names without the receiver, and how many of them have no default."""
+    """How something is called: parameter names without the receiver, and how many of them have no default.
+
+    `collections` are the parameters that are no single value: annotated as collections of strings, searched or iterated.
+    """
 
     name: str
     parameters: tuple[str, ...]
     required: int
+    collections: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,8 +260,31 @@ def _function(node: FunctionNode, prefix: str, owner: str) -> FunctionScope:
         parameters=(*shown, *extra),
         local_names=tuple(name for name in bound_names(node) if name not in names),
         is_async=isinstance(node, ast.AsyncFunctionDef),
-        signature=Signature(name=node.name, parameters=shown, required=max(0, len(shown) - defaults)),
+        signature=Signature(
+            name=node.name,
+            parameters=shown,
+            required=max(0, len(shown) - defaults),
+            collections=frozenset(shown) & _collections(node),
+        ),
     )
+
+
+_COLLECTION = re.compile(
+    r"(?:(?:typing\.)?Optional\[)?(?:\w+\.)?(?:tuple|list|set|frozenset|Tuple|List|Set|FrozenSet|Container|Collection|Sequence"
+    r"|Iterable)\[str(?:, \.\.\.)?\]\]?(?: \| None)?"
+)
+
+
+def _collections(node: FunctionNode) -> set[str]:
+    """Its parameters that are annotated as collections of strings, and the names that it searches or iterates."""
+    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    found = {arg.arg for arg in every if arg.annotation and _COLLECTION.fullmatch(ast.unparse(arg.annotation))}
+    for each in own_nodes(node):
+        if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.In | ast.NotIn):
+            found |= {n.id for n in each.comparators if isinstance(n, ast.Name)}
+        elif isinstance(each, ast.For | ast.comprehension) and isinstance(each.iter, ast.Name):
+            found.add(each.iter.id)
+    return found
 
 
 def _functions(node: ast.AST, prefix: str = "", owner: str = "") -> Iterator[FunctionScope]:

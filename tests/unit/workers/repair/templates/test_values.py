@@ -358,6 +358,24 @@ CASES = [
         "string_for_tuple",
         """
         def visit(tree):
+            return find(tree, "c")
+
+        def find(tree, names: Optional[Sequence[str]] = None):
+            return tree.find(names)
+        """,
+        """
+        def visit(tree):
+            return find(tree, ("c",))
+
+        def find(tree, names: Optional[Sequence[str]] = None):
+            return tree.find(names)
+        """,
+        {},
+    ),
+    (
+        "string_for_tuple",
+        """
+        def visit(tree):
             return find(tree, ("a", "b")) or find(tree, "c")
         """,
         """

@@ -8,7 +8,6 @@ that `$` matches before a last newline is CWE-777. A quarter of real one-hunk fi
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.calls import signatures
 from workers.repair.engines.search.templates.names import is_target
 from workers.repair.engines.search.templates.operators import adds
 from workers.repair.engines.search.type_inference import MAPPING, SEQUENCE, SET, TEXT, outer
@@ -276,15 +276,14 @@ def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 @template(cst.Arg, strategy="conversions", prior=0.5, families=_TYPES)
 def string_for_tuple(node: cst.Arg, site: Site) -> Iterator[Edit]:
-    """`f("a")` → `f(("a",))` where other calls give a tuple or list, or the parameter is asked for a member with `in`."""
+    """`f("a")` → `f(("a",))` where other calls give a tuple or list, or the parameter is a collection: a string is one, too."""
     call = site.parent(node)
     if not isinstance(call, cst.Call) or not isinstance(node.value, cst.SimpleString) or node.keyword or node.star:
         return
     name, index = site.code(call.func).rpartition(".")[2], call.args.index(node)
     like = (other.arguments[index : index + 1] for other in site.module.calls if other.name == name)
-    own = [f for f in site.module.functions if f.signature.name == name and index < len(f.signature.parameters)]
-    asked = (re.search(rf"\bin {f.signature.parameters[index]}\b", ast.unparse(f.node)) for f in own)
-    if any(given[0][0] in "([" for given in like if given) or any(asked):
+    taken = any(each.collections.intersection(each.parameters[index : index + 1]) for each in signatures(call, site))
+    if taken or any(given[0][0] in "([" for given in like if given):
         yield site.replace(node.value, f"({site.code(node.value)},)", around=call)
 
 
