@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
+PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What reading a source may raise: one that is no Python, holds NUL characters, or is nested too deeply, in two ways."""
+
 _lock = threading.Lock()
 _pauses: list[bool] = []
 """One for each pause that lasts; the first says whether there were collections before."""

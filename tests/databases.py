@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from memory.store import Store, open_store
+
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before anything that a test stores."""
 
 
 @cache

@@ -6,7 +6,8 @@ A job pins repository, number and commit at its trigger; none of them comes from
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -132,6 +133,10 @@ class StartCi(msgspec.Struct, frozen=True, kw_only=True, tag="ci.1"):
     actor: Actor
     number: int
     head_sha: str
+
+
+POLLED_FOR = timedelta(days=30)
+"""So long are the reactions to a post polled. Those on a pull request are read once more when it is closed."""
 
 
 class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
@@ -297,6 +302,16 @@ def encode(job: Job) -> bytes:
 def decode(payload: bytes) -> Job:
     """The job in `payload`; raises msgspec.ValidationError for an unknown kind or version."""
     return _decoder.decode(payload)
+
+
+def decodable(payloads: Iterable[bytes]) -> Iterator[Job]:
+    """The jobs among `payloads` that this version knows; others were stored by an older or a newer one."""
+    for payload in payloads:
+        try:
+            job = decode(payload)
+        except msgspec.DecodeError:
+            continue
+        yield job
 
 
 def job_id(delivery_id: str, payload: bytes) -> str:

@@ -137,8 +137,11 @@ def _shown(word: str) -> str:
 
 
 def _without_hidden(text: str) -> str:
-    """`text` with HTML comments blanked."""
-    return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text)))
+    """`text` with HTML comments blanked. Up to the first of them, `<!--` in a fenced block or in code on one line begins none."""
+    fenced = (span for span in _fenced_or_quoted(text) if not _QUOTE.match(text, span[0]))
+    inline = (span for span in _code_spans(text) if "\n" not in text[slice(*span)])
+    first = _blanked(text, (*fenced, *inline)).find("<!--")
+    return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text, first))) if first >= 0 else text
 
 
 def _without_code_and_quotes(text: str) -> str:

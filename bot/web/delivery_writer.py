@@ -83,13 +83,16 @@ class DeliveryWriter:
         self._unsaved[unsaved] = None
         self._waiting.append(unsaved)
         self._bytes += size
-        if self._free:
-            self._storing.add(asyncio.create_task(self._store_waiting(self._free.pop())))
+        self._begin_storing()
         return await unsaved.stored
 
     async def end(self) -> None:
         """Wait until all deliveries are stored."""
         await asyncio.gather(*(task for task in self._storing if task))
+
+    def _begin_storing(self) -> None:
+        if self._free and self._waiting:
+            self._storing.add(asyncio.create_task(self._store_waiting(self._free.pop())))
 
     async def _store_waiting(self, store: BatchStore) -> None:
         try:
@@ -99,6 +102,7 @@ class DeliveryWriter:
         finally:  # at once, so that no delivery relies on a task that has ended
             self._free.append(store)
             self._storing.discard(asyncio.current_task())
+            self._begin_storing()  # what waits after an error that nobody expected: no other delivery may come for it
 
     async def _commit(self, store: BatchStore, batch: Sequence[_Unsaved]) -> None:
         deliveries = [each.delivery for each in batch]

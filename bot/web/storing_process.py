@@ -73,11 +73,10 @@ class StoringProcess:
 
     async def store(self, batch: Sequence[Delivery]) -> list[bool]:
         """Store deliveries; of each, whether it is new. Raises StoreError."""
-        if self.pid is None:
-            await self._start()
-        assert self._process and self._process.stdin and self._process.stdout, "it was started with pipes"
-        self._process.stdin.write(msgspec.json.encode(batch) + b"\n")
-        line = await self._process.stdout.readline()
+        try:
+            line = await self._answer(msgspec.json.encode(batch))
+        except OSError as error:  # no more processes, memory or files
+            raise StoreUnavailable(f"the process that stores deliveries cannot be used: {error}") from error
         if not line.endswith(b"\n"):
             self._process = None
             raise StoreUnavailable("the process that stores deliveries ended; another one is started")
@@ -85,6 +84,13 @@ class StoringProcess:
         if answer.error:
             raise StoreError(answer.error)
         return answer.new
+
+    async def _answer(self, batch: bytes) -> bytes:
+        if self.pid is None:
+            await self._start()
+        assert self._process and self._process.stdin and self._process.stdout, "it was started with pipes"
+        self._process.stdin.write(batch + b"\n")
+        return await self._process.stdout.readline()
 
 
 def main() -> None:

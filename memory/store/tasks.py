@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
@@ -139,13 +140,14 @@ class Posts:
             posts.c.github_id.in_(query.order_by(*newest).limit(most)),
         )
 
-    def watched(self, repository: str) -> list[Post]:
-        """The posts from which something may still be learned, oldest first."""
-        return self._where(posts.c.repository == repository, posts.c.watched)
+    def watched(self, repository: str, since: datetime) -> list[Post]:
+        """The posts from that time on from which something may still be learned, oldest first."""
+        return self._where(posts.c.repository == repository, posts.c.watched, posts.c.created_at >= since)
 
-    def repositories_watched(self) -> list[str]:
-        """The repositories with a watched post."""
-        query = select(posts.c.repository).where(posts.c.watched).distinct().order_by(posts.c.repository)
+    def repositories_watched(self, since: datetime) -> list[str]:
+        """The repositories with a watched post from that time on."""
+        recent = (posts.c.watched, posts.c.created_at >= since)
+        query = select(posts.c.repository).where(*recent).distinct().order_by(posts.c.repository)
         with self.database.reading() as connection:
             return list(connection.execute(query).scalars())
 
@@ -154,6 +156,12 @@ class Posts:
         query = update(posts).where(_is(repository, kind, github_id), posts.c.watched).values(watched=False)
         with self.database.writing() as connection:
             return changed(connection, query) == 1
+
+    def watch_again(self, repository: str, number: int) -> None:
+        """Watch all posts on a pull request that was opened again."""
+        query = update(posts).where(posts.c.repository == repository, posts.c.number == number, ~posts.c.watched)
+        with self.database.writing() as connection:
+            connection.execute(query.values(watched=True))
 
     def add_sightings(self, new: Iterable[Sighting]) -> int:
         """Remember sightings; one of a known (repository, number, decision) is left as it is. Returns how many were new."""

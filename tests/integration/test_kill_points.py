@@ -20,6 +20,7 @@ import pytest
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from memory.model.jobs import JobState
 from memory.store import Store, open_store
+from tests.databases import LONG_AGO
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue.celery_app import make_celery, send
@@ -229,5 +230,5 @@ def test_review(point: str, house: House) -> None:
     seen = house.store.posts.sightings(key, 1)
     assert review.body.startswith("Reviewed ")
     assert len({remark.body for remark in remarks}) == len(remarks) > 0
-    assert {post.github_id for post in house.store.posts.watched(key)} == {remark.id for remark in remarks}
+    assert {post.github_id for post in house.store.posts.watched(key, LONG_AGO)} == {remark.id for remark in remarks}
     assert (check.title, check.annotations) == (f"{len(seen)} findings", len(seen))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -118,6 +120,23 @@ def test_a_process_that_was_killed_while_it_waited(tmp_path: Path, store: Store)
 
     with_process(tmp_path, session)
     assert store.inbox.counts()[JobState.READY] == 2
+
+
+def test_no_other_process_can_be_started(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Senders are refused with the reason, and the next batch tries again."""
+
+    async def session(process: StoringProcess) -> None:
+        killed(process)
+        while process.pid:  # noqa: ASYNC110  it has no event to wait for
+            await asyncio.sleep(0.01)
+        with monkeypatch.context() as patched:
+            refused = OSError(errno.EMFILE, "Too many open files")
+            patched.setattr(asyncio, "create_subprocess_exec", Mock(side_effect=refused))
+            with pytest.raises(StoreUnavailable, match="Too many open files"):
+                await process.store(deliveries("a"))
+        assert await process.store(deliveries("a")) == [True]
+
+    with_process(tmp_path, session)
 
 
 def test_a_database_that_refuses(tmp_path: Path, store: Store) -> None:

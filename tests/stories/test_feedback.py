@@ -11,6 +11,7 @@ from inline_snapshot import snapshot
 from memory.explain import explain
 from memory.model import Signal, SignalKind
 from memory.reflections import latest
+from tests.databases import LONG_AGO
 from tests.stories.pantry import BUG
 from tests.stories.town import REPOSITORY, Town
 
@@ -199,7 +200,7 @@ def test_reactions_at_the_close(town: Town, reviewed: int) -> None:
     left = (SignalKind.FINDING_LEFT, "maya", 1.0)
     assert sorted(heard(town, decision_on(town, reviewed, "F541"))) == [left, (SignalKind.REACTION_DOWN, "maya", 1.0)]
     assert heard(town, decision_on(town, reviewed, "F401")) == [left]
-    assert town.context.store.posts.watched(town.key) == []
+    assert town.context.store.posts.watched(town.key, LONG_AGO) == []
 
 
 def test_fix_closed_and_merged(town: Town, fixed: tuple[int, int, str]) -> None:
@@ -214,12 +215,27 @@ def test_fix_closed_and_merged(town: Town, fixed: tuple[int, int, str]) -> None:
         town.maya.reopen(REPOSITORY, pull)
         town.settle()
         assert (heard(town, decision), town.digest()) == ([], before)
+        assert pull in {post.number for post in town.context.store.posts.watched(town.key, LONG_AGO)}
         time.sleep(1.05)  # GitHub's times count seconds: a close within the same one is the first delivery, sent again
     town.maya.merge(REPOSITORY, pull)
     town.settle()
     assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya", 1.0)]
     assert acceptance(town, decision) > expected
     assert town.maya.request("GET", f"/repos/{REPOSITORY}/issues/{issue}")["state"] == "closed"
+
+
+@pytest.mark.extended
+def test_an_event_that_is_overtaken_by_its_undoing(town: Town, fixed: tuple[int, int, str]) -> None:
+    """A closing that could be recorded only after the fix was opened again counts no more."""
+    _, pull, decision = fixed
+    before = town.digest()
+    town.maya.close(REPOSITORY, pull)
+    town.maya.reopen(REPOSITORY, pull)
+    town.settle()
+    for kind in ("feedback", "track"):
+        town.do_again(kind, first=True)
+    assert (heard(town, decision), town.digest()) == ([], before)
+    assert pull in {post.number for post in town.context.store.posts.watched(town.key, LONG_AGO)}
 
 
 @pytest.mark.extended

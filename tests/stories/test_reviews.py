@@ -8,6 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from memory.model import Action, SignalKind
+from tests.databases import LONG_AGO
 from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
@@ -644,7 +645,7 @@ def test_hostile_code(town: Town) -> None:
 """,
         ]
     )
-    posts = town.context.store.posts.watched(town.key)
+    posts = town.context.store.posts.watched(town.key, LONG_AGO)
     assert {post.github_id for post in posts} == {each.id for each in town.remarks(number)}
 
 

@@ -108,12 +108,12 @@ class Town:
             world.send(replace(delivery.notice, redelivery=True))
         self.settle()
 
-    def do_again(self, kind: str) -> None:
-        """Do the last job of a kind again, as after a worker that died before it could say that the job was done."""
+    def do_again(self, kind: str, *, first: bool = False) -> None:
+        """Do the last job of a kind again, as after a worker that died before it could say that the job was done; or the first."""
         with self.context.store.database.writing() as connection:
             connection.exec_driver_sql(
                 "UPDATE jobs SET state = 'ready' WHERE id = "
-                "(SELECT id FROM jobs WHERE kind = ? ORDER BY created_at DESC LIMIT 1)",
+                f"(SELECT id FROM jobs WHERE kind = ? ORDER BY created_at {'' if first else 'DESC'} LIMIT 1)",
                 (kind,),
             )
         self.settle()

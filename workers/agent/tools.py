@@ -15,7 +15,7 @@ from typing import Annotated, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from memory.parsing import read_module
+from memory.parsing import PARSE_ERRORS, read_module
 from workers.agent.checkout import Checkout, ToolFailed
 from workers.errors import CannotRun, Retryable
 from workers.llm.messages import ToolCall, ToolSpec
@@ -217,7 +217,7 @@ def refuse_broken(path: str, before: str, after: str) -> None:
 def _problem(text: str) -> str:
     try:
         read_module(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except PARSE_ERRORS as error:
         line = getattr(error, "lineno", None)
         return (getattr(error, "msg", "") or str(error) or "it is nested too deeply") + (
             f" at line {line}" if line else ""

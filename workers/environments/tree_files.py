@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from memory.parsing import read_module
+from memory.parsing import PARSE_ERRORS, read_module
 
 LARGEST, LARGEST_LOCK, MOST_NAMES = 512 << 10, 8 << 20, 2000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -71,7 +71,7 @@ class TreeFiles:
     def module(self, path: str) -> ast.Module:
         try:
             return read_module(self.text(path))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except PARSE_ERRORS:
             return ast.Module(body=[], type_ignores=[])
 
 

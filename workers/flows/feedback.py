@@ -5,7 +5,7 @@ Each signal counts by the permission of its user, looked up when it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from memory.model import (
     Signal,
     SignalKind,
     Task,
+    TaskKind,
 )
 from memory.reflections import digest, keep
 from memory.rewards import trusted
@@ -29,13 +30,14 @@ from workers.diffs import apply_unified, parse_diff, patched, split_lines
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
 from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_replaced
+from workers.flows.pinning import GIVEN_UP
 from workers.flows.readings import reading_owner
 from workers.flows.replies import post_comment, reply_to_outsider
-from workers.flows.rounds import REPAIR_OF_REVIEW, key_of_push
+from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.job_context import JobContext
-from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
+from workers.jobs import POLLED_FOR, Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull, decodable
 from workers.messages import conversation
 from workers.review.suggestions import difference
 
@@ -48,6 +50,8 @@ CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_EDITED, SignalKind.FIX
 
 def run(job: Feedback, context: JobContext) -> Sequence[Job]:
     """Record one signal for each judged decision; a verdict in a comment gets a receipt."""
+    if _is_outdated(job, context):
+        return ()
     posts = _posts(job, context)
     if job.undone:
         for decision in _decisions(posts):
@@ -66,6 +70,23 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
         for post in posts:
             context.store.posts.unwatch(post.repository, post.kind, post.github_id)
     return ()
+
+
+def _is_outdated(job: Feedback, context: JobContext) -> bool:
+    """Whether a later event took back what this one says, or says again what this one takes back. Jobs that wait for GitHub are
+    overtaken by those that do not need it.
+    """
+    same = (each for each in _later(job, context) if isinstance(each, Feedback) and each.source == job.source)
+    return any(each.kind is job.kind and each.undone is not job.undone for each in same)
+
+
+def _later(job: Feedback | TrackPull, context: JobContext) -> Iterator[Job]:
+    """The jobs like this one, about the same number, that were stored after it."""
+    inbox = context.store.inbox
+    own = inbox.job(context.job_id)
+    assert own is not None, "a job runs from its row"
+    later = inbox.stored_after(own.created_at, own.kind, job.repository.id, job.number)
+    return decodable(each.payload for each in later if each.state not in GIVEN_UP)
 
 
 def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
@@ -162,6 +183,8 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     repository = job.repository.key
     if job.closed:
         context.store.readings.remove_of(reading_owner(repository, job.number))
+    else:
+        context.store.posts.watch_again(repository, job.number)
     if job.merged:
         _record_left_unchanged(job, context)
         record_reverts(job, context)
@@ -171,25 +194,27 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     github = context.connect(job.repository)
     _record_applied_suggestions(job, watched, github, context)
     if job.closed:
+        open_again = any(isinstance(each, TrackPull) and not each.closed for each in _later(job, context))
         for post in watched:
             _record_reactions(post, github, context)
-            context.store.posts.unwatch(repository, post.kind, post.github_id)
+            if not open_again:
+                context.store.posts.unwatch(repository, post.kind, post.github_id)
     return ()
 
 
 def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
-    """Read the reactions to all watched posts of a repository."""
+    """Read the reactions to the watched posts of a repository."""
     github = context.connect(job.repository)
-    for post in context.store.posts.watched(job.repository.key):
+    for post in context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR):
         _record_reactions(post, github, context)
     return ()
 
 
 def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
     """Record the findings that a merge left unchanged, if the last commit was reviewed."""
-    review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
+    rounds = context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, job.number)
     left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
-    if review is not None and review.done_at is not None and left:
+    if left and any(each.task.sha == job.head_sha and each.status == REVIEWED for each in rounds):
         actor = job.actor
         record_left_unchanged(left, actor, context.connect(job.repository).permission(actor), context)
 
@@ -204,7 +229,10 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
     if not suggesting:
         return
     mirror = context.mirror(job.repository, github)
-    mirror.fetch(job.head_sha)
+    try:
+        mirror.fetch(job.head_sha)
+    except Gone:  # pushed over meanwhile: a later event has the newer head
+        return
     actor = job.actor
     permission = github.permission(actor)
     author = github.pull(job.number).author.id == actor.id

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory.model import Attempt, Failure, Permission, Post, PostKind, SignalKind, Task, TaskKind
-from memory.parsing import parse_module
+from memory.parsing import PARSE_ERRORS, parse_module
 from memory.rewards import trusted
 from memory.store.database import load
 from workers.diffs import parse_diff, patched, split_lines
@@ -144,7 +144,7 @@ def _tree(text: str) -> str:
     """The code of a text without its form; the text itself where it does not parse."""
     try:
         return ast.dump(parse_module(text))
-    except (SyntaxError, ValueError, RecursionError):
+    except PARSE_ERRORS:
         return text
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memory.model.jobs import JobState
 from workers.flows.replies import may_command
 from workers.job_context import JobContext
-from workers.jobs import Fix, Job, ReviewPull, TrackPull, decode
+from workers.jobs import Fix, Job, ReviewPull, TrackPull, decodable
 from workers.messages import review
 from workers.ports import PullRequest
 
@@ -46,11 +46,11 @@ def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bo
     own = inbox.job(context.job_id)
     assert own is not None, "a job runs from its row"
     later = inbox.stored_after(own.created_at, kind, job.repository.id, number)
-    jobs = (decode(each.payload) for each in later if each.state not in _GIVEN_UP)
+    jobs = decodable(each.payload for each in later if each.state not in GIVEN_UP)
     return any(_is_same(job, each) and _counts(each, github) for each in jobs if isinstance(each, Fix | ReviewPull))
 
 
-_GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
+GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
 
 
 def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
@@ -72,5 +72,4 @@ def _head_when_asked(number: int, job: Fix | ReviewPull, context: JobContext) ->
     asked = context.store.inbox.job(context.job_id)
     assert asked is not None, "a job runs from its row"
     seen = context.store.inbox.latest("track", job.repository.id, number, until=asked.created_at)
-    tracked = None if seen is None else decode(seen)
-    return tracked.head_sha if isinstance(tracked, TrackPull) else ""
+    return next((each.head_sha for each in decodable([seen] if seen else ()) if isinstance(each, TrackPull)), "")

@@ -65,7 +65,8 @@ def _blocks(body: str) -> Iterator[str]:
 def _defines_test(code: str) -> bool:
     tree = parsed(code)
     nodes = ast.walk(tree) if tree else ()
-    return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in nodes)
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return any(isinstance(node, functions) and node.name.startswith("test") for node in nodes)
 
 
 def named_tests(text: str) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ class RepairRequest:
 def run(job: Fix, context: JobContext) -> Sequence[Job]:
     """Check who asked, repair at the pinned commit, publish the proof or say honestly what was tried.
 
-    Of an outsider's issue nothing is read, but whether it has a block at all.
+    Before the permission is checked, an issue is only searched for the mark of a code block.
     """
     if not job.commanded and "```" not in job.body and "~~~" not in job.body:
         return ()

@@ -32,6 +32,7 @@ from workers.jobs import (
     RepositoryRef,
     ReviewPull,
     TrackPull,
+    decodable,
     decode,
     encode,
     job_id,
@@ -182,8 +183,12 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
 def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     try:
         follow_ups = _flow(context, job)(job, context)
-    except JobStopped as error:
+    except (
+        JobStopped
+    ) as error:  # where the lease is still ours, what comes next in this conversation need not wait for its end
         ended(leased, RunResult.STOPPED, reason=str(error))
+        now = context.clock()
+        context.store.inbox.postpone(leased, now=now, until=now, reason=str(error))
     except Unavailable as error:
         _wait(context, leased, job, error, send)
     except StoreUnavailable as error:
@@ -330,5 +335,5 @@ def _is_gone(context: RunContext, job: Job, since: datetime) -> bool:
     if not isinstance(job, ReviewPull):
         return False
     found = context.store.inbox.stored_after(since, "track", job.repository.id, job.number)
-    news = [each for stored in found if isinstance(each := decode(stored.payload), TrackPull)]
+    news = [each for each in decodable(stored.payload for stored in found) if isinstance(each, TrackPull)]
     return bool(news) and (news[-1].closed or job.head_sha not in ("", news[-1].head_sha))

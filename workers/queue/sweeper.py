@@ -16,7 +16,7 @@ from memory.errors import StoreError
 from memory.measures import DATABASE_BYTES, LAST_SWEEP, TABLE_ROWS
 from memory.store import Store, await_store
 from workers.errors import Retryable
-from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
+from workers.jobs import POLLED_FOR, CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
 from workers.queue.heartbeats import ProcessKind, beat
 from workers.queue.pruning import keep_pruning, retention
@@ -50,7 +50,9 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     A repository whose last poll still waits, as for GitHub to come back, gets no other. Returns how many jobs are new.
     """
     slot = int(now.timestamp() // every)
-    wanted = frozenset(store.posts.repositories_watched()) - {str(each) for each in store.inbox.under_way(POLL)}
+    wanted = frozenset(store.posts.repositories_watched(now - POLLED_FOR)) - {
+        str(each) for each in store.inbox.under_way(POLL)
+    }
     polls = [PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.key in wanted]
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
 

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from memory.model import Failure, Family
-from memory.parsing import read_module
+from memory.parsing import PARSE_ERRORS, read_module
 from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.classify import is_test_path
@@ -321,7 +321,7 @@ def inherited_from(tree: Path, reports: Iterable[TestReport]) -> frozenset[str]:
 def _functions(tree: Path, path: str) -> set[str]:
     try:
         nodes = ast.walk(read_module(_text(tree / path) or ""))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         return set()
     return {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.parsing import read_module
+from memory.parsing import PARSE_ERRORS, read_module
 from workers.errors import ApprenticeError
 
 MAX_BYTES = 1_000_000
@@ -110,7 +110,7 @@ def parsed(text: str) -> ast.Module | None:
         warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
         try:
             return read_module(text.removeprefix("\ufeff"))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except PARSE_ERRORS:
             return None
 
 

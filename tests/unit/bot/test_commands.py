@@ -27,6 +27,8 @@ FIX = Command(verb=Verb.FIX)
         ("a stray ` backtick\n\n@apprentice fix ` too", Command(verb=Verb.FIX, argument="` too")),
         ("```\ncode\n```\n@apprentice fix", FIX),
         ("<!-- hidden -->\n@apprentice fix", FIX),
+        ("Wrap it in `<!--`.\n@apprentice fix", FIX),
+        ("```\n<!--\n```\n@apprentice fix", FIX),
         ("@apprentice", Command(verb=Verb.HELP)),
         ("@apprentice help me", Command(verb=Verb.HELP)),
         ("@apprentice review", Command(verb=Verb.REVIEW)),
@@ -71,6 +73,10 @@ def test_understood(text: str, expected: Command) -> None:
         "<!-- @apprentice fix -->",
         "<!--\n@apprentice fix\n-->",
         "<!--\n@apprentice fix",
+        "`a` <!--\n@apprentice fix",
+        "> ` <!-- `\n<!--\n@apprentice fix",
+        "`see\n<!-- ` -->\n<!--\n@apprentice fix",
+        "<!-- ` --> <!-- `\n@apprentice fix",
     ],
 )
 def test_not_said(text: str) -> None:

@@ -87,3 +87,28 @@ def test_a_database_that_refuses() -> None:
         assert await writer.record(delivery("a"))
 
     asyncio.run(session())
+
+
+def test_an_unexpected_error_keeps_nothing_waiting() -> None:
+    """Only the senders of its batch suffer; what waits is stored, though no other delivery comes."""
+    database = Database()
+
+    def store(batch: Sequence[Delivery]) -> list[bool]:
+        if batch[0].id == "a":
+            database.free.wait()
+            raise RuntimeError("out of memory")
+        return database.store(batch)
+
+    async def session() -> None:
+        writer = DeliveryWriter([InThread(store)], lambda _stored: None)
+        first = asyncio.create_task(writer.record(delivery("a")))
+        await asyncio.sleep(0.01)
+        second = asyncio.create_task(writer.record(delivery("b")))
+        await asyncio.sleep(0)
+        database.free.set()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert await second
+        assert not writer.is_full
+
+    asyncio.run(session())

@@ -19,7 +19,16 @@ from memory.model import Actor
 from memory.model.jobs import JobState, LeasedJob, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
-from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, Retryable, TokenRefused, Unavailable
+from workers.errors import (
+    ApprenticeError,
+    BadInput,
+    CannotRun,
+    JobStopped,
+    Limited,
+    Retryable,
+    TokenRefused,
+    Unavailable,
+)
 from workers.jobs import (
     PRIORITIES,
     AnswerCommand,
@@ -272,6 +281,22 @@ def test_lease_lost(bench: Bench) -> None:
     assert (stored.state, stored.worker) == (JobState.LEASED, "other")
     assert bench.store.inbox.job(job_id("j", encode(ANSWER))) is None
     assert bench.sent == []
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_job_that_stops_gives_its_lease_back(bench: Bench, lost: bool) -> None:
+    """Unless another worker has it, it is ready at once: what waits beside it waits for no lease to run out."""
+
+    def stopped(job: AnswerCommand, context: Bench) -> Sequence[Job]:
+        if lost:
+            bench.pass_time(timedelta(seconds=31))
+            assert bench.store.inbox.lease("j", worker="other", now=bench.clock(), seconds=30)
+        raise JobStopped("what it is about is gone")
+
+    stored = bench.run(stopped)
+    assert (stored.state, stored.worker) == ((JobState.LEASED, "other") if lost else (JobState.READY, "w"))
+    if not lost:
+        assert bench.run(lambda job, context: ()).state is JobState.DONE
 
 
 def test_heartbeat(bench: Bench) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
 
-from memory.parsing import read_module
+from memory.parsing import PARSE_ERRORS, read_module
 
 
 class Kind(Enum):
@@ -68,7 +68,7 @@ def kind_of(before: str, after: str) -> Kind:
     try:
         old, new = read_module(before), read_module(after)
         change = difference(old, new)
-    except (SyntaxError, ValueError, RecursionError):
+    except PARSE_ERRORS:
         return Kind.PLAIN
     statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
     kind = _of_statements(change) if statements else _of_expression(change)

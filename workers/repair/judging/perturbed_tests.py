@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from memory.parsing import parse_expression, parse_module
+from memory.parsing import PARSE_ERRORS, parse_expression, parse_module
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -90,7 +90,7 @@ def with_twins(text: str, tests: Collection[str], rng: random.Random) -> TwinTes
         twins = [each for each in made if each is not None]
         _remove({twin.function for twin in twins}, found)
         changed = ast.unparse(ast.fix_missing_locations(tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         return None
     return TwinTests(text=f"{changed}\n", twins=tuple(twins)) if twins else None
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from memory.parsing import older, parse_module, read_module
+from memory.parsing import PARSE_ERRORS, older, parse_module, read_module
 
 _LISTED = tomllib.loads(Path(__file__).with_name("unusual_names.toml").read_text(encoding="utf-8"))
 PLAIN_MODULES, ODD_MODULES = (frozenset(_LISTED[key].split()) for key in ("plain_modules", "odd_modules"))
@@ -39,13 +39,13 @@ def unusual(before: bytes, after: bytes) -> tuple[str, ...]:
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(after).readline)
         new = _used(after)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         return ("code that cannot be read",)
     if encoding not in UTF_8:
         return (f"code in the encoding {encoding}",)
     try:
         added = new - _used(before)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         known = before.decode(errors="replace")
         added = Counter(each for each in new if each[0].rpartition(" ")[2].rpartition(".")[2] not in known)
     return tuple(sorted({words for words, _ in added}))
@@ -77,7 +77,7 @@ def examples(text: bytes) -> list[str]:
     """The docstrings of a module that hold examples, which may be tests; empty for what cannot be read."""
     try:
         nodes = list(ast.walk(read_module(text)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except PARSE_ERRORS:
         return []
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     found = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))

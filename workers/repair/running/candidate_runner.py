@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from workers.errors import SandboxEnded
+from workers.errors import CannotRun, SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict, implausible
 from workers.repair.judging.outcomes import passes
@@ -306,7 +306,7 @@ class CandidateRunner:
     def _revive(self) -> None:
         try:
             self._server = self._start()
-        except (SandboxEnded, Unfit) as end:
+        except (CannotRun, SandboxEnded, Unfit) as end:
             self._do_without(str(end))
 
     def _do_without(self, reason: str) -> None:

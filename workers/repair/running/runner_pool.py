@@ -97,9 +97,13 @@ class RunnerPool:
         """Screen from now on by these tests too, each with the seconds that it needs, once each runner is free."""
         for joining in self._joining:
             joining.result()
-        for runner in [self._free.get() for _ in self._runners]:
-            runner.demand(seconds)
-            self._free.put(runner)
+        runners = [self._free.get() for _ in self._runners]
+        try:
+            for runner in runners:
+                runner.demand(seconds)
+        finally:  # threads wait for a free one, and closing waits for them
+            for runner in runners:
+                self._free.put(runner)
 
     def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves on calls like those of its tests; None where that cannot be observed.

@@ -26,6 +26,7 @@ from memory.model.jobs import NewJob
 from memory.policy.learner import Learner
 from memory.store import Store, open_store
 from memory.store.documents import RepositoryName, Walked
+from tests.databases import LONG_AGO
 from tests.made_up import REPOSITORY, made_up
 
 LOCAL = "local/shop"
@@ -109,7 +110,7 @@ def test_an_older_memory_goes_by_numbers(store: Store, database_url: str, now: d
         assert len(newer.tasks.by_repository("77")) == tasks > 0
         assert [each.repository for each in newer.experiences.all(repository="77")] == ["77"] * alone
         for key in ("77", "local:shop"):
-            assert [each.repository for each in newer.posts.watched(key)] == [key]
+            assert [each.repository for each in newer.posts.watched(key, LONG_AGO)] == [key]
             assert newer.past.walked(key) is not None
             newer.past.add(key, (past_finding(now),), Walked(reading="r", sha="a" * 40, position=1))
             assert newer.past.count(key) == 1, "the same finding is the same"

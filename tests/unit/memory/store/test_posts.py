@@ -74,13 +74,24 @@ def test_watching_ends(store: Store, now: datetime) -> None:
     """A post is watched until it is unwatched, and a repository as long as one of its posts is."""
     for each in (post(1, now), post(2, now), post(3, now, repository="o/other")):
         store.posts.add(each)
-    assert store.posts.repositories_watched() == ["o/other", "o/r"]
+    assert store.posts.repositories_watched(now) == ["o/other", "o/r"]
     assert store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 1)
     assert not store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 1)
-    assert store.posts.watched("o/r") == [post(2, now)]
+    assert store.posts.watched("o/r", now) == [post(2, now)]
     assert store.posts.find("o/r", PostKind.REVIEW_COMMENT, 1) == replace(post(1, now), watched=False)
     assert store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 2)
-    assert store.posts.repositories_watched() == ["o/other"]
+    assert store.posts.repositories_watched(now) == ["o/other"]
+    store.posts.watch_again("o/r", 3)
+    assert store.posts.watched("o/r", now) == [post(1, now), post(2, now)]
+
+
+def test_only_what_is_recent_is_watched(store: Store, now: datetime) -> None:
+    """A post counts from the time that is asked for on."""
+    later = now + timedelta(seconds=1)
+    for each in (post(1, now), post(2, later), post(3, now, repository="o/other")):
+        store.posts.add(each)
+    assert store.posts.watched("o/r", later) == [post(2, later)]
+    assert store.posts.repositories_watched(later) == ["o/r"]
 
 
 def test_sightings_are_remembered_once(store: Store, now: datetime) -> None:

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from unittest.mock import Mock
 
 import pytest
 
 from memory.model import EditShape
+from workers.errors import CannotRun
 from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened
 from workers.repair.running.forkserver import Baseline, Observe, Observed
@@ -222,6 +224,17 @@ def test_what_is_demanded_binds_all_runners(opened: Callable[..., tuple[RunnerPo
     screen.demand({"test_b": 0.1})
     assert len(made) == 3
     assert [runner.demanded for runner in made] == [("test_a", "test_b")] * 3
+
+
+def test_an_error_while_more_is_demanded_keeps_no_runner(
+    opened: Callable[..., tuple[RunnerPool, list[Fake]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was submitted is screened, and closing ends."""
+    screen, made = opened(2)
+    monkeypatch.setattr(made[0], "demand", Mock(side_effect=CannotRun("no sandbox")))
+    with pytest.raises(CannotRun):
+        screen.demand({"test_a": 0.1})
+    assert len(list(screen.verdicts(map(candidate, "ab"), deadline=never))) == 2
 
 
 def test_a_baseline_takes_more_tests_before_the_covering_ones() -> None:

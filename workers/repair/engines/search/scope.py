@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from memory.parsing import read_module
+from memory.parsing import PARSE_ERRORS, read_module
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -206,7 +206,7 @@ def parsed(source: str) -> ast.Module | None:
     """A source's syntax tree; None if it has none."""
     try:
         return read_module(source)
-    except (SyntaxError, ValueError, RecursionError):
+    except PARSE_ERRORS:
         return None
 
 

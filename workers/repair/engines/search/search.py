@@ -21,6 +21,7 @@ from itertools import chain, count, islice
 import libcst as cst
 
 from memory.model import EditShape, Failure, Family
+from memory.parsing import PARSE_ERRORS
 from memory.skills import composed, name_of
 from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
@@ -172,7 +173,7 @@ class _Search:
     def open_module(self, sources: Mapping[str, str], path: str, lines: Mapping[int, float]) -> Iterable[EditDraft]:
         try:
             module = SourceModule(path, sources[path])
-        except (SyntaxError, ValueError, RecursionError):
+        except PARSE_ERRORS:
             return ()
         by_extent: dict[Extent, dict[int, float]] = {}
         for line, score in lines.items():

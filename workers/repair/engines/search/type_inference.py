@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from functools import lru_cache
 
-from memory.parsing import parse_expression
+from memory.parsing import PARSE_ERRORS, parse_expression
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, own_nodes
 
@@ -180,7 +180,7 @@ def expression(code: str) -> ast.expr | None:
     """The syntax tree of an expression's text; None if it has none."""
     try:
         return parse_expression(f"({code}\n)")
-    except (SyntaxError, ValueError, RecursionError):
+    except PARSE_ERRORS:
         return None
 
 
