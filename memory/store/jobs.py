@@ -216,22 +216,18 @@ class Inbox:
         with self.database.reading() as connection:
             return _effect(connection, key)
 
-    def effects_since(self, prefix: str, since: datetime) -> set[str]:
-        """The keys with this beginning of the effects that were begun since then."""
-        query = select(effects.c.key).where(effects.c.key.startswith(prefix, autoescape=True))
-        with self.database.reading() as connection:
-            return set(connection.execute(query.where(effects.c.begun_at > since)).scalars())
+    def begin_limited(
+        self, key: str, job_id: str, now: datetime, *, among: str, since: datetime, most: int, alone: bool = True
+    ) -> bool:
+        """Announce an effect if fewer than `most` were begun `since` whose keys begin with `among`; False beyond the limit.
 
-    def begin_limited(self, key: str, job_id: str, now: datetime, *, among: str, since: datetime, most: int) -> bool:
-        """Announce an effect that one job alone makes, if fewer than `most` were begun `since` whose keys begin with `among`.
-
-        True also where this job has begun it before; False for any other job, and beyond the limit.
+        One that was begun before is no other: True for the job that began it, and for any job if it is not made by one `alone`.
         """
         like = effects.c.key.startswith(among, autoescape=True) & (effects.c.begun_at > since)
         with self.database.writing() as connection:
             queue_for(connection, _LOCK_ID)
             if (known := _effect(connection, key)) is not None:
-                return known.job_id == job_id
+                return not alone or known.job_id == job_id
             if connection.execute(select(func.count()).where(like)).scalar_one() >= most:
                 return False
             return bool(

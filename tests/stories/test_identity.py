@@ -147,7 +147,7 @@ def test_a_copied_marker(town: Town) -> None:
     olga = town.playground.world.user("olga")
     other = town.playground.add_app("other", owner="kitchen")
     town.playground.install(other, REPOSITORY)
-    town.say_as_app(other, number, marker(f"outsider:{installation}:{town.key}:{number}:{olga.id}"))
+    town.say_as_app(other, number, marker(f"outsider:{installation}:{town.key}:{number}:{olga.id}:reply"))
     town.playground.before("POST", r"/issues/\d+/comments$", failing_for_us, nth=0)
     town.olga.comment(REPOSITORY, number, "@apprentice help")
     town.settle()

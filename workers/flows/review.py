@@ -101,12 +101,12 @@ def _refuse_flood(job: ReviewPull, pull: PullRequest, github: GitHub, context: J
     if job.commanded or pull.head_repository_id == job.repository.id or may_command(github, pull.author):
         return
     installation = f"outsider-review:{job.repository.installation_id}:"
-    key = f"{installation}{job.repository.id}:{pull.number}:{pull.head_sha}"
-    today = context.store.inbox.effects_since(installation, context.clock() - timedelta(days=1))
-    if key not in today and len(today) >= REVIEWS_FOR_OUTSIDERS:
+    key, now = f"{installation}{job.repository.id}:{pull.number}:{pull.head_sha}", context.clock()
+    begun = partial(context.store.inbox.begin_limited, key, context.job_id, now, among=installation, alone=False)
+    if not begun(since=now - timedelta(days=1), most=REVIEWS_FOR_OUTSIDERS):
         ask = f"a maintainer can ask with `@{context.settings.bot_name} review`"
-        raise CannotRun(f"{len(today)} commits by authors without write access were reviewed within a day; {ask}")
-    context.store.inbox.begin_effect(key, context.job_id, context.clock())
+        most = f"{REVIEWS_FOR_OUTSIDERS} commits by authors without write access"
+        raise CannotRun(f"{most} were reviewed within a day; {ask}")
 
 
 def _overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> bool:

@@ -331,9 +331,9 @@ def test_limited_effects(store: Store, now: datetime) -> None:
     """Of many threads with an effect each, as many begin theirs as the limit leaves room for; no other job begins it again."""
     day = timedelta(days=1)
 
-    def begun(number: int, job: str = "j", when: datetime = now) -> bool:
-        key = f"reply:{number}"
-        return store.inbox.begin_limited(key, f"{job}{number}", when, among="reply:", since=when - day, most=3)
+    def begun(number: int, job: str = "j", when: datetime = now, *, alone: bool = True) -> bool:
+        key, begin = f"reply:{number}", store.inbox.begin_limited
+        return begin(key, f"{job}{number}", when, among="reply:", since=when - day, most=3, alone=alone)
 
     store.inbox.begin_effect("reply-to:9", "j", now)
     with ThreadPoolExecutor(8) as pool:
@@ -342,6 +342,8 @@ def test_limited_effects(store: Store, now: datetime) -> None:
     first = may.index(True)
     assert begun(first), "the same job, after its worker died"
     assert not begun(first, "another")
+    assert begun(first, "another", alone=False)
+    assert not begun(may.index(False), "another", alone=False)
     assert begun(may.index(False), when=now + day + timedelta(seconds=1)), "the next day has room"
 
 
