@@ -72,7 +72,7 @@ SIGNAL_WORTH: Mapping[SignalKind, SignalWorth] = MappingProxyType(
         SignalKind.FIX_MERGED: SignalWorth(value=1.0, weight=1.0),
         SignalKind.ACCEPTED: SignalWorth(value=1.0, weight=1.0),
         SignalKind.REACTION_UP: SignalWorth(value=0.9, weight=0.6),
-        # People resolve what they fixed, and what they are tired of: hardly evidence, and for neither side.
+        # People resolve what they fixed, and what they are tired of: hardly evidence, and neutral.
         SignalKind.THREAD_RESOLVED: SignalWorth(value=0.5, weight=0.1),
         SignalKind.REACTION_DOWN: SignalWorth(value=0.0, weight=0.6),
         # A fix is also closed because it came too late or another user made it.
@@ -82,7 +82,7 @@ SIGNAL_WORTH: Mapping[SignalKind, SignalWorth] = MappingProxyType(
         SignalKind.FIX_REVERTED: SignalWorth(value=0.0, weight=1.0),
         SignalKind.REJECTED: SignalWorth(value=0.0, weight=1.0),
         SignalKind.FINDING_FIXED: SignalWorth(value=1.0, weight=0.7),
-        # Most of these went by the way.
+        # Most of these were fixed incidentally.
         SignalKind.FINDING_FIXED_ELSEWHERE: SignalWorth(value=1.0, weight=0.2),
         SignalKind.FINDING_SILENCED: SignalWorth(value=0.0, weight=0.8),
         # What went with its lines says nothing about the finding; what was left is silence, which is censored data.
@@ -223,7 +223,7 @@ def verdict(signals: Iterable[Signal]) -> float | None:
     return acceptance(signals, least=LEAST_WEIGHT)
 
 
-def say(signal: Signal) -> float:
+def support(signal: Signal) -> float:
     """How far a signal supports the decision, within [-1, 1]: below 0 it opposes it, 0 without weight."""
     worth = SIGNAL_WORTH[signal.kind]
     return signal.weight * worth.weight * (2.0 * worth.value - 1.0)
@@ -233,7 +233,7 @@ def rejected(signals: Iterable[Signal]) -> frozenset[str]:
     """The decisions that these signals oppose on the whole. Give signals that were not taken back."""
     sums: defaultdict[str, float] = defaultdict(float)
     for signal in signals:
-        sums[signal.decision_id] += say(signal)
+        sums[signal.decision_id] += support(signal)
     return frozenset(decision for decision, total in sums.items() if total < 0.0)
 
 

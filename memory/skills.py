@@ -18,7 +18,7 @@ from enum import StrEnum
 from math import sqrt
 
 from memory.model import AttemptOutcome, EditShape, Experience, Recollection, Signal
-from memory.rewards import clipped, say
+from memory.rewards import clipped, support
 from memory.store import Store
 from memory.store.pools import QUORUM
 
@@ -153,7 +153,7 @@ def derived(experiences: Sequence[Experience], signals: Iterable[Signal]) -> tup
     verdicts: defaultdict[str, float] = defaultdict(float)
     accepting: defaultdict[str, set[int]] = defaultdict(set)
     for signal in signals:
-        verdict = say(signal)
+        verdict = support(signal)
         verdicts[signal.decision_id] += verdict
         if verdict > 0.0:
             accepting[signal.decision_id].add(signal.actor.id)

@@ -1,6 +1,7 @@
 """The jobs that the web process passes to the workers: frozen, versioned, decoded by type.
 
-A job pins repository, number and commit at its trigger; none of them comes from a model or a later look-up by name.
+A job pins repository and number at its trigger, and repairs and reviews also the commit; none of them comes from a model or a
+later look-up by name. Questions are answered about the head as it is then.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The web process: signed webhooks in, stored deliveries and jobs out.
 
-It holds the webhook secret and no other secret.
+Of GitHub's secrets it holds the webhook secret alone.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def _read(name: str, raw: bytes | bytearray) -> Event | Ignored:
 
 
 def _other_action(name: str, raw: bytes | bytearray) -> Ignored | None:
-    """Where it is about an action that we do not act on, an unusable payload is none."""
+    """Ignored, where a payload that cannot be used is about an action that we do not act on."""
     _, actions = _READ[name]
     try:
         action = msgspec.json.decode(raw, type=_Envelope).action

@@ -292,7 +292,7 @@ def first_of_best_order(
 
     It maximises Q(s, a) = p a - cost + (1 - p) max Q(s', .), where s' has one strategy and one attempt fewer (Bellman
     1957): the first proof ends an episode, accepted or not, so what is likely to be proven and unlikely to be accepted
-    had better wait. Of two neighbours in an order the one with the greater acceptance - cost / proof goes first, as
+    comes later. Of two neighbours in an order the one with the greater acceptance - cost / proof goes first, as
     exchanging them shows; which ones to take is a knapsack over that order. `costs` are by strategy. One of those `ending`
     the episode can follow any number of others, for Q(s, a) = p a - cost, and after an attempt it may stop, for nothing.
     Without any, and where nothing is worth its cost, it is the strategy with the greatest product.

@@ -17,7 +17,7 @@ from memory.errors import StoreError
 from memory.history.lessons import path_class
 from memory.model import Finding, Severity, Signal, TaskKind
 from memory.policy.review_policy import prior_of
-from memory.rewards import say
+from memory.rewards import support
 from memory.store import Store
 
 BANDS = 2
@@ -84,7 +84,7 @@ def _size(lines: int) -> float:
 
 def verdict(signals: Iterable[Signal]) -> float:
     """The summed feedback on a decision, in [-1, 1]; 0 where none counts. Give signals that were not taken back."""
-    return min(max(sum(map(say, signals)), -1.0), 1.0)
+    return min(max(sum(map(support, signals)), -1.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

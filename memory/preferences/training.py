@@ -25,7 +25,7 @@ from memory.preferences.model import (
     option_of_patch,
     verdict,
 )
-from memory.rewards import say
+from memory.rewards import support
 from memory.store import Store
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def teacher(signals: Iterable[Signal]) -> int:
     """The id of the account with the weightiest feedback; the lowest of equals. Raises ValueError without signals."""
     weight: defaultdict[int, float] = defaultdict(float)
     for signal in signals:
-        weight[signal.actor.id] += abs(say(signal))
+        weight[signal.actor.id] += abs(support(signal))
     return max(sorted(weight), key=weight.__getitem__)
 
 

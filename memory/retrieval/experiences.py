@@ -18,7 +18,7 @@ from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollect
 from memory.policy.q_table import Neighbour, Remembered, summed
 from memory.retrieval.embeddings import Embedder, HashedWords
 from memory.retrieval.index import DEPTH, FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
-from memory.rewards import clipped, say
+from memory.rewards import clipped, support
 from memory.store import Store
 from memory.store.experiences import WHOLE, IndexEntry, VectorTable, open_vector_table
 from memory.store.pools import HALF_LIFE
@@ -229,7 +229,7 @@ class Experiences:
         """The sum of the signals with weight about an experience: above 0 for it."""
         decisions = self._store.ledger.decisions_of_task(experience.task_id)
         about = [decision.id for decision in decisions if decision.chosen == experience.strategy]
-        return sum(map(say, self._store.ledger.live_signals(about)))
+        return sum(map(support, self._store.ledger.live_signals(about)))
 
 
 def searchable(experience: Experience) -> str:

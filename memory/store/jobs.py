@@ -38,7 +38,7 @@ LONGEST_WAIT = timedelta(hours=25)
 _OTHERS = jobs.alias("others")
 _UNDER_WAY = (JobState.READY, JobState.LEASED)
 
-LastWords = Callable[[str, bytes, str], Sequence[NewJob]]
+OnDeath = Callable[[str, bytes, str], Sequence[NewJob]]
 
 
 def _none(_job_id: str, _payload: bytes, _reason: str) -> Sequence[NewJob]:
@@ -68,9 +68,7 @@ class Inbox:
         with self.database.writing() as connection:
             return _enqueue(connection, jobs, created_at=now or datetime.now(UTC))
 
-    def claim(
-        self, claimer: Claimer, *, now: datetime, seconds: float, last_words: LastWords = _none
-    ) -> LeasedJob | None:
+    def claim(self, claimer: Claimer, *, now: datetime, seconds: float, on_death: OnDeath = _none) -> LeasedJob | None:
         """Lease the job whose turn it is; None where there is none that this worker may take now.
 
         Claims queue up, so that no two take what together would be too many: see memory.store.turns.
@@ -83,23 +81,23 @@ class Inbox:
                 job_id = self.turns.next_job(connection, claimer, now)
                 if job_id is None:
                     return None
-                if leased := _lease(connection, job_id, claimer.name, now, seconds, last_words):
+                if leased := _lease(connection, job_id, claimer.name, now, seconds, on_death):
                     return leased
             return None
 
     def lease(
-        self, job_id: str, *, worker: str, now: datetime, seconds: float, last_words: LastWords = _none
+        self, job_id: str, *, worker: str, now: datetime, seconds: float, on_death: OnDeath = _none
     ) -> LeasedJob | None:
         """Lease this job, whosever turn it is, if it is ready or its lease has expired; None where it cannot be leased.
 
-        One that killed too many workers is declared dead. `last_words` makes the jobs that follow from that, of its id, its
+        One that killed too many workers is declared dead. `on_death` makes the jobs that follow from that, of its id, its
         payload and the reason, in the same transaction.
         """
         with self.database.writing() as connection:
             if is_drained(connection):
                 return None
             queue_for(connection, _CLAIM_LOCK_ID)
-            return _lease(connection, job_id, worker, now, seconds, last_words)
+            return _lease(connection, job_id, worker, now, seconds, on_death)
 
     def stored_after(self, when: datetime, kind: str, repository_id: int | None, number: int | None) -> list[StoredJob]:
         """The jobs of a kind about an issue or pull request, or about none, that were stored after a time, oldest first."""
@@ -280,7 +278,7 @@ def _change(connection: Connection, leased: LeasedJob, **values: object) -> bool
 
 
 def _lease(
-    connection: Connection, job_id: str, worker: str, now: datetime, seconds: float, last_words: LastWords
+    connection: Connection, job_id: str, worker: str, now: datetime, seconds: float, on_death: OnDeath
 ) -> LeasedJob | None:
     free = select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update(of=jobs)
     row = connection.execute(free).one_or_none()
@@ -289,9 +287,9 @@ def _lease(
     abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
     if abandoned >= MAX_ABANDONED:
         reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
-        connection.execute(_burial(job_id, abandoned, now, reason))
-        words = last_words(job_id, row.payload, reason)
-        _enqueue(connection, words, created_at=now, delivery_id=row.delivery_id)
+        connection.execute(_declared_dead(job_id, abandoned, now, reason))
+        reports = on_death(job_id, row.payload, reason)
+        _enqueue(connection, reports, created_at=now, delivery_id=row.delivery_id)
         return None
     leased = LeasedJob(
         id=row.id,
@@ -385,7 +383,7 @@ def _free(now: datetime) -> ColumnElement[bool]:
     return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held, ~runs)
 
 
-def _burial(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:
+def _declared_dead(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:
     found = update(jobs).where(jobs.c.id == job_id)
     return found.values(state=JobState.DEAD, abandoned=abandoned, ended_at=now, lease_until=None, reason=reason)
 

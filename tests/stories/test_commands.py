@@ -37,7 +37,7 @@ def test_help(town: Town) -> None:
 | `@apprentice share` | propose this repository's learnings as a file for other repositories |
 | `@apprentice help` | this table |
 
-Users with write access can give commands and feedback. Reactions, applied suggestions, merges and closes count as feedback too.
+Users with write access can give commands and feedback; feedback from users with triage access counts half. Reactions, applied suggestions, merges and closes count as feedback too.
 <!-- marker -->\
 """
         ]

@@ -110,7 +110,7 @@ def test_outsiders_verdict(town: Town, reviewed: int) -> None:
     assert town.reply(reviewed, comment, "@apprentice reject because no", by=town.olga) == snapshot(
         [
             """\
-Recorded without effect: only feedback from users with write access counts.
+Recorded without effect: only feedback from users with write or triage access counts.
 <!-- marker -->\
 """
         ]

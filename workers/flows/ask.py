@@ -75,7 +75,7 @@ EXPLAIN = (
 
 
 def _question_text(job: AnswerQuestion, github: GitHub, context: JobContext) -> str:
-    """The answer to the question at the pinned commit."""
+    """The answer to the question, at the present head of the pull request or of the default branch."""
     model = context.model(context.job_id, job.repository.key)
     if model is None:
         return conversation.NO_MODEL

@@ -32,7 +32,7 @@ def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> s
     return "" if pinned in ("", pull.head_sha) else review.MOVED
 
 
-def noted(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> Sequence[Job]:
+def track_unknown_head(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> Sequence[Job]:
     """Where no head was known: the job by which the next command knows it. Who pushed is not known: the author counts."""
     if _head_when_asked(pull.number, job, context):
         return ()

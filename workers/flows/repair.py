@@ -19,7 +19,7 @@ from workers.diffs import parse_diff, patched
 from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.configured import configuration_at
-from workers.flows.pinning import noted, outdated, taken_over
+from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
@@ -123,7 +123,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     pull = github.pull(job.issue) if job.pull else None
     if pull and context.store.tasks.get(context.job_id) is None and (why := outdated(job, pull, context)):
         post_comment(job.issue, review.overtaken("repair", why), f"{context.job_id}:overtaken", context, github)
-        return noted(job, pull, context)
+        return track_unknown_head(job, pull, context)
     if context.store.tasks.get(context.job_id) is None and taken_over(job, context, github):
         return ()
     case = _open(job, pull, context, github)

@@ -15,7 +15,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.errors import CannotRun, Gone, JobStopped, Retryable
 from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
-from workers.flows.pinning import noted, outdated, taken_over
+from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.posting import post, post_skipped
 from workers.flows.readings import forget_reading, read_once
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
@@ -44,7 +44,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     if not job.commanded and pull.author.id == github.own_account().id:
         return ()
     if _overtaken(job, pull, github, context):
-        return noted(job, pull, context)
+        return track_unknown_head(job, pull, context)
     if taken_over(job, context, github):
         return ()
     mirror = context.mirror(job.repository, github)

@@ -32,7 +32,7 @@ def help_text(bot_name: str) -> str:
             f"| `@{bot_name} share` | propose this repository's learnings as a file for other repositories |",
             f"| `@{bot_name} help` | this table |",
             "",
-            "Users with write access can give commands and feedback. Reactions, applied suggestions, merges and closes count as feedback too.",
+            "Users with write access can give commands and feedback; feedback from users with triage access counts half. Reactions, applied suggestions, merges and closes count as feedback too.",
         ]
     )
 
@@ -59,7 +59,7 @@ def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str) -> str:
     )
 
 
-NO_EFFECT = "Recorded without effect: only feedback from users with write access counts."
+NO_EFFECT = "Recorded without effect: only feedback from users with write or triage access counts."
 NOTHING_TO_JUDGE = "There is no finding or fix of mine here to judge; reply to one of my comments instead."
 
 

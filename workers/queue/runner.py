@@ -148,7 +148,7 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
     settings = context.settings
     claimer = Claimer(name=worker, processes=settings.workers, most=settings.jobs_per_installation)
     inbox, now, seconds = context.store.inbox, context.clock(), settings.lease_seconds
-    leased = inbox.claim(claimer, now=now, seconds=seconds, last_words=_last_words)
+    leased = inbox.claim(claimer, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:
         with logged(leased):
             _run(context, leased, send)
@@ -158,7 +158,7 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
 def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
     """Run this job, whosever turn it is, if this worker gets the lease."""
     now, seconds = context.clock(), context.settings.lease_seconds
-    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, last_words=_last_words)
+    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:
         with logged(leased):
             _run(context, leased, send)
@@ -273,7 +273,7 @@ def _end(context: RunContext, leased: LeasedJob, reason: str, follow_ups: Sequen
         enqueue(context.store, send, [row.id for row in new], now)
 
 
-def _last_words(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
+def _report_death(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
     """The report of a job that killed its workers."""
     died(job_id, reason)
     try:

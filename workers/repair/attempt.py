@@ -22,7 +22,7 @@ RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
 """The share of the time left that rivals may take, and the most. Their number is what should end the search for them,
 as it does not depend on the machine."""
 
-UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
+UNINFORMATIVE = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
 """Errors that say nothing about how near a candidate came."""
 
 
@@ -95,7 +95,7 @@ class AttemptTally:
         return verdict.plausible, verdict.passed, self._moved(verdict)
 
     def _moved(self, verdict: ScreenVerdict) -> bool:
-        return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
+        return verdict.error_type not in UNINFORMATIVE and verdict.error_type != self.failure.error_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ LIMITED = replace(SIGNAL, weight=0.0, limited=True)
     ("signals", "said"),
     [
         ([SIGNAL, LIMITED], "Recorded as not wanted for 1 decision."),
-        ([OUTSIDER], "Recorded without effect: only feedback from users with write access counts."),
+        ([OUTSIDER], "Recorded without effect: only feedback from users with write or triage access counts."),
         ([LIMITED], "Recorded without effect: this account has reached its daily limit of feedback."),
     ],
 )

@@ -59,7 +59,7 @@ class TreeChange:
     caught: bool
 
 
-UNTELLING = (0, 1, -1, "", None, True, False)
+COMMON_CONSTANTS = (0, 1, -1, "", None, True, False)
 """Constants that a legitimate special case is often about: the ends of recursion and of ranges."""
 
 
@@ -213,7 +213,7 @@ def _is_telling_test(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
         return False
     constants = [part.value for part in ast.walk(test) if isinstance(part, ast.Constant)]
-    return any(not any(value is known or value == known for known in UNTELLING) for value in constants)
+    return any(not any(value is known or value == known for known in COMMON_CONSTANTS) for value in constants)
 
 
 def _equal(one: object, other: object) -> bool:

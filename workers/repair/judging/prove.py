@@ -103,7 +103,7 @@ class _WholeRun:
 class Prover:
     """Proves edits of one project against one failure. `runs` counts how often tests were run.
 
-    Edits of `templates` hold no code of anybody's: where the project's tests cannot be challenged, theirs are no question.
+    Edits made by `templates` contain no foreign code, so tests that cannot be challenged do not make them a question.
     """
 
     def __init__(

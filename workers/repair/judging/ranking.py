@@ -1,7 +1,7 @@
 """Compare plausible edits on the same calls, group them by how they behave, and order groups and edits, with a confidence.
 
 That plausible patches which agree on further inputs are right far more often than those that do not is measured in
-docs/benchmarks; the idea is that of Xin and Reiss, Identifying Test-Suite-Overfitted Patches (ISSTA 2017). The worth of an
+docs/measurements.md; the idea is that of Xin and Reiss, Identifying Test-Suite-Overfitted Patches (ISSTA 2017). The worth of an
 edit is its place in the search, times the factor measured for its kind, times what docstring examples and annotations say
 of it. The smallest edit is not the likeliest: ranking by size was measured to prefer overfitted ones.
 """
@@ -26,7 +26,7 @@ from workers.repair.judging.overfit_signs import Kind, kind_of
 from workers.repair.running.forkserver import Observe, Observed, ObservedCall
 
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
-"""What a difference counts on a call that keeps the habits of the tests' calls, on one that does not, and, times that,
+"""What a difference counts on a call that keeps the invariants of the tests' calls, on one that does not, and, times that,
 on one which already made the unedited code raise."""
 
 ALIKE = 0.5

@@ -221,9 +221,9 @@ class ForkServer:
         try:
             return msgspec.json.decode(self._session.receive(wall + GRACE_SECONDS), type=kind)
         except TimeoutError as silence:
-            raise SandboxEnded("the fork server fell silent") from silence
+            raise SandboxEnded("the fork server did not answer") from silence
         except msgspec.MsgspecError as nonsense:
-            raise SandboxEnded("the fork server spoke nonsense") from nonsense
+            raise SandboxEnded("the fork server sent what is no answer") from nonsense
 
 
 # ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""Further inputs are made from those seen: the same ones each time, of the types seen, most within their habits."""
+"""Further inputs are made from those seen: the same ones each time, of the types seen, most within their invariants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from workers.repair.running.in_sandbox.inputs import Habits, Input, inputs
+from workers.repair.running.in_sandbox.inputs import Input, Invariants, inputs
 from workers.repair.running.in_sandbox.recording import Call, canonical, shown
 
 
@@ -87,8 +87,8 @@ def test_most_inputs_keep_the_habits_of_those_seen() -> None:
 )
 def test_habits(seen: list[object], keeps: object, breaks: object) -> None:
     """What all values seen have in common; emptiness breaks nothing."""
-    assert Habits(seen).kept_by(keeps)
-    assert not Habits(seen).kept_by(breaks)
+    assert Invariants(seen).kept_by(keeps)
+    assert not Invariants(seen).kept_by(breaks)
 
 
 class Plain:

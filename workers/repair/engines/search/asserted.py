@@ -13,7 +13,7 @@ from workers.repair.engines.search.scope import FunctionNode, own_nodes
 _BINDING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)
 
 
-def asked(failure: Failure, sources: Mapping[str, str]) -> set[str]:
+def names_read(failure: Failure, sources: Mapping[str, str]) -> set[str]:
     """The names and attributes whose values the statement read that failed, where it is one of the test's own.
 
     Through its variables also those of the statements that bound them. Empty where the code under test raised.

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
-from workers.repair.engines.search.asserted import asked
+from workers.repair.engines.search.asserted import names_read
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.outline import Outline, Outlines, body_lines, last_line
 from workers.repair.engines.search.project import module_name
@@ -50,7 +50,7 @@ OUTWARD = 0.75
 SAME_FUNCTION = 0.3
 """What a line is worth when only its function is in the traceback."""
 
-ASKED, FEW = 0.5, 3
+READ, FEW = 0.5, 3
 """What a line is worth of a function whose result a test's failing statement read, if so few lines of it ran."""
 
 HEADER, DEFINITION = 0.6, 0.45
@@ -92,13 +92,13 @@ def suspects(
     outlines = {path: Outline(text) for path, text in blamed.items()}
     spectrum = _spectrum(failure, lines, passing)
     trace = _trace(failure, outlines)
-    _raise(trace, _asked(asked(failure, sources), spectrum, outlines))
+    _raise(trace, _read_functions(names_read(failure, sources), spectrum, outlines))
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
     scores = _fused(spectrum, trace, mention)
     scores = {key: score for key, score in scores.items() if key[0] in blamed}
     scores = scores or _named_modules(failure, sources, outlines)
-    _raise(scores, _asked_for(failure, outlines))
+    _raise(scores, _likely_definitions(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
     _raise(scores, _catching(failure, outlines))
     _raise(scores, _deciding(scores, outlines))
@@ -144,7 +144,7 @@ def _trace(failure: Failure, outlines: Outlines) -> Lines:
     return scores
 
 
-def _asked(words: set[str], spectrum: Lines, outlines: Outlines) -> Lines:
+def _read_functions(words: set[str], spectrum: Lines, outlines: Outlines) -> Lines:
     """The lines that ran of the functions whose results the failing statement of a test read: of a long one, each is worth
     less. A setter has no result.
     """
@@ -155,7 +155,7 @@ def _asked(words: set[str], spectrum: Lines, outlines: Outlines) -> Lines:
                 ast.unparse(each).endswith(".setter") for each in function.decorator_list
             ):
                 ran = [(path, line) for line in body_lines(function) if (path, line) in spectrum]
-                _raise(found, dict.fromkeys(ran, ASKED * min(1.0, FEW / (len(ran) or 1))))
+                _raise(found, dict.fromkeys(ran, READ * min(1.0, FEW / (len(ran) or 1))))
     return found
 
 
@@ -209,7 +209,7 @@ def _fused(spectrum: Lines, trace: Lines, mention: Lines) -> Lines:
     }
 
 
-def _asked_for(failure: Failure, outlines: Outlines) -> Lines:
+def _likely_definitions(failure: Failure, outlines: Outlines) -> Lines:
     """The top-level definitions of a module that lacks an imported name."""
     clues = clues_of(failure)
     wanted, module = (clues.imported, clues.source) if clues.imported else (clues.attribute, clues.owner)

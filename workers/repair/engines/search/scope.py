@@ -135,16 +135,16 @@ class ModuleScope:
         return {name: tuple(attributes) for name, attributes in found.items()}
 
     @cached_property
-    def hops(self) -> dict[str, tuple[str, ...]]:
+    def intermediates(self) -> dict[str, tuple[str, ...]]:
         """By which attributes each attribute is reached: "b" by "c" in `a.c.b`."""
         found: dict[str, dict[str, None]] = {}
         for node in self._nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
                 found.setdefault(node.attr, {})[node.value.attr] = None
-        return {name: tuple(hops) for name, hops in found.items()}
+        return {name: tuple(intermediates) for name, intermediates in found.items()}
 
     @cached_property
-    def acts(self) -> tuple[CallUsage, ...]:
+    def statement_calls(self) -> tuple[CallUsage, ...]:
         """The calls that are statements of their own."""
         calls = (n.value for n in self._nodes if isinstance(n, ast.Expr))
         return tuple(dict.fromkeys(_usage(n, name) for n in calls if isinstance(n, ast.Call) and (name := called(n))))

@@ -47,8 +47,6 @@ UNRAISING = 0.64
 MADE = 16
 """So many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
 
-"""The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditDraft:
@@ -62,7 +60,7 @@ class EditDraft:
 
     @property
     def shape(self) -> EditShape:
-        """The edit without its names. Dear enough not to be asked of every draft."""
+        """The edit without its names. Expensive, so it is not computed for every draft."""
         before, after = _texts(self.edit, self.site.region, *self.edit.around)
         return shape_of(self.template.name, before, "\n".join((*self.edit.imports, after)))
 

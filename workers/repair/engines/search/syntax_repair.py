@@ -1,7 +1,7 @@
-"""Texts that are no Python: what may be meant, as texts that are.
+"""Repairs source that does not parse.
 
-No tree can be had of them, so that edits are made of tokens and lines near the place that the parser names: one token put
-in, left out or exchanged, an indentation, a word of another language or of Python 2, a conflict that a merge left. Most
+There is no syntax tree, so edits work on tokens and lines near the place that the parser names: one token put in, left out
+or exchanged, an indentation, a word of another language or of Python 2, a conflict that a merge left. Most
 syntax errors are mended by one of them (DeepFix, Gupta et al. 2017; BIFI, Yasunaga and Liang 2021); what moves the error
 further down is mended there again.
 """

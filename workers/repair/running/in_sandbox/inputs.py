@@ -23,7 +23,7 @@ _PROSE = frozenset({"letter", " "})
 """Texts of words may hold any character: digits or commas are only missing by chance."""
 
 
-class Habits:
+class Invariants:
     """What holds for all of `values`, and for what they contain; `sorted`: all sequences were."""
 
     def __init__(self, values: Iterable[object], depth: int = DEPTH) -> None:
@@ -35,7 +35,7 @@ class Habits:
         self.sorted = bool(rows) and all(map(_is_sorted, rows))
         self._unique = len(rows) > 1 and all(map(_is_unique, rows))
         self._characters = _characters(v for v in seen if isinstance(v, str))
-        self._within = Habits([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
+        self._within = Invariants([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
 
     def kept_by(self, value: object) -> bool:
         """Whether all of it holds for another value too; emptiness alone breaks nothing, as tests forget it often."""
@@ -241,7 +241,7 @@ Slot = Union[int, str]  # noqa: UP007 - `int | str` at run time needs 3.10
 
 
 class Input(NamedTuple):
-    """A call to make. `inside` tells that it keeps the habits of the calls seen."""
+    """A call to make. `inside` tells that it keeps the invariants of the calls seen."""
 
     key: str
     call: Call
@@ -287,13 +287,13 @@ class _Maker:
         for call in calls:
             for slot, value in _arguments(call).items():
                 self._seen.setdefault(slot, []).append(value)
-        self._habits = {slot: Habits(values) for slot, values in self._seen.items()}
+        self._invariants = {slot: Invariants(values) for slot, values in self._seen.items()}
         self._optional = _optional(calls[0])
 
     def keeps(self, call: Call) -> bool:
-        """Whether a call keeps the habits of those seen."""
+        """Whether a call keeps the invariants of those seen."""
         return all(
-            self._habits[slot].kept_by(value) or (value is None and slot in self._optional)
+            self._invariants[slot].kept_by(value) or (value is None and slot in self._optional)
             for slot, value in _arguments(call).items()
         )
 
@@ -322,7 +322,7 @@ class _Maker:
         if slot in self._optional and rng.random() < ABSENT:
             return None
         made = Mutation(rng, self._seen[slot], self._constants).of(value)
-        if isinstance(made, (list, tuple)) and self._habits[slot].sorted and rng.random() < RESORTED:
+        if isinstance(made, (list, tuple)) and self._invariants[slot].sorted and rng.random() < RESORTED:
             return type(made)(sorted(made))
         return made
 

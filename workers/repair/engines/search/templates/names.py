@@ -251,8 +251,8 @@ def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     owners = [scope.name for scope in site.project.classes_having(name)]
     known = dict.fromkeys((*_members(node, site), *site.module.parts.get(base, ())))
     named = [hop for hop in known if any(likeness(hop.strip("_"), owner) >= 0.6 for owner in owners)]
-    hops = [hop for hop in dict.fromkeys((*site.module.hops.get(name, ()), *named)) if hop != name]
-    for hop, weight in fading(hops[:10]):
+    intermediates = [hop for hop in dict.fromkeys((*site.module.intermediates.get(name, ()), *named)) if hop != name]
+    for hop, weight in fading(intermediates[:10]):
         yield site.token(node.attr, f"{hop}.{name}", weight=weight, around=node)
     if isinstance(node.value, cst.Attribute):
         yield site.replace(node, f"{site.code(node.value.value)}.{name}", weight=0.8)

@@ -112,8 +112,8 @@ def shown_attribute(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     near = [name for scope in scopes for name in scope.attributes]
     given = [code.partition("=")[0] for code in site.evidence.keywords[:4]]
     names = [name for name in given if near and any(site.project.classes_having(name))]
-    hops = [f"{hop}.{name}" for name in names for hop in near[:4] if hop not in names]
-    chains = (f"{site.receiver}.{chain}" for chain in (*(name for name in names if name in near), *hops[:6]))
+    intermediates = [f"{hop}.{name}" for name in names for hop in near[:4] if hop not in names]
+    chains = (f"{site.receiver}.{chain}" for chain in (*(name for name in names if name in near), *intermediates[:6]))
     yield from site.replacements(node, chains if not isinstance(site.parent(node), cst.Expr) else ())
 
 

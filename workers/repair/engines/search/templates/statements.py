@@ -209,7 +209,7 @@ def missing_call(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         return
     known = {*site.live, site.receiver, *site.callables, *site.module.modules}
     near = {site.code(n) for n in site.body if isinstance(n, cst.Expr)}
-    fitting = [act for act in site.module.acts if act.names <= known and len(act.code) < _LONGEST_CALL]
+    fitting = [act for act in site.module.statement_calls if act.names <= known and len(act.code) < _LONGEST_CALL]
     fitting.sort(key=lambda act: (not act.names & {*site.live}, act.code in near))
     used = [n.func for n in site.body if isinstance(n, cst.Call) and isinstance(n.func, cst.Attribute)]
     files = dict.fromkeys(site.code(func.value) for func in used if func.attr.value in _OF_FILES)
