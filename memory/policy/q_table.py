@@ -274,11 +274,11 @@ def recalled(belief: Belief, near: Remembered | None, caution: float) -> Belief:
     return Belief(mean=min(max(mean, _LEAST), 1.0 - _LEAST), strength=1.0 / (1.0 / belief.strength + 1.0 / worth))
 
 
-def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -> NDArray[np.float64]:
-    """`draws` samples of each belief, an array (draws, beliefs). One number is taken from `rng` to seed them."""
+def draw(beliefs: Sequence[Belief], rng: random.Random) -> NDArray[np.float64]:
+    """DRAWS samples of each belief, an array (DRAWS, beliefs). One number is taken from `rng` to seed them."""
     generator = np.random.default_rng(rng.getrandbits(64))
     first, second = np.array([belief.shape() for belief in beliefs]).T
-    return generator.beta(first, second, size=(draws, len(beliefs)))
+    return generator.beta(first, second, size=(DRAWS, len(beliefs)))
 
 
 def first_of_best_order(

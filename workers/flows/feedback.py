@@ -73,7 +73,7 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
 
 
 def _is_outdated(job: Feedback, context: JobContext) -> bool:
-    """Whether a later event took back what this one says, or says again what this one takes back. Jobs that wait for GitHub are
+    """Whether a later event takes back what this one says, or says again what this one takes back. Jobs that wait for GitHub are
     overtaken by those that do not need it.
     """
     same = (each for each in _later(job, context) if isinstance(each, Feedback) and each.source == job.source)

@@ -32,14 +32,13 @@ from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.source import parsed
-from workers.sandbox.run_tests import Project
+from workers.sandbox.run_tests import Project, is_test_file
 from workers.work_tree import MOST_DIFFERING
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
 _OPENS = re.compile(r"(`{3,}|~{3,})(?:python|py|python3)")
-_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 _TEST_ID = re.compile(r"(?<![\w./-])[\w-][\w./-]{0,200}\.py::\w[\w:]{0,200}(?:\[[^\]\s]{1,200}\])?")
 MAX_LENGTH = 20_000
 
@@ -76,7 +75,7 @@ def named_tests(text: str) -> tuple[str, ...]:
 
 def path_of(issue: int, paths: Collection[str]) -> str:
     """A new file for the test of an issue: beside the repository's own tests, the nearest to the root of them."""
-    homes = [PurePosixPath(path).parent for path in paths if _TEST_FILE.search(path)]
+    homes = [PurePosixPath(path).parent for path in paths if path.endswith(".py") and is_test_file(path)]
     home = min(homes, key=lambda directory: (len(directory.parts), str(directory)), default=PurePosixPath("tests"))
     names = chain([f"test_issue_{issue}.py"], (f"test_issue_{issue}_{number}.py" for number in count(2)))
     return next(path for name in names if (path := str(home / name)) not in paths)

@@ -80,8 +80,8 @@ def reply_to_outsider(
         why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
         context.progress(f"no reply to {job.actor.login}: {why}")
         return
-    said = text or conversation.outsider(job.actor.login)
-    post_comment(number, said, f"{key}:reply", context, github, thread=thread)
+    refusal = text or conversation.outsider(job.actor.login)
+    post_comment(number, refusal, f"{key}:reply", context, github, thread=thread)
 
 
 def connected(job: CommandedJob, context: JobContext) -> GitHub | None:

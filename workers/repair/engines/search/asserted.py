@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping
 from memory.model import Failure
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.outline import Outline, last_line
-from workers.repair.engines.search.scope import FunctionNode, own_nodes
-
-_BINDING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)
+from workers.repair.engines.search.scope import BINDING, FunctionNode, own_nodes, stored_names
 
 
 def names_read(failure: Failure, sources: Mapping[str, str]) -> set[str]:
@@ -34,9 +32,9 @@ def _slice(function: FunctionNode, line: int) -> set[str]:
     if not at:
         return set()
     words = _read(_looked_at(max(at, key=lambda node: node.lineno)))
-    earlier = [node for node in statements if isinstance(node, _BINDING) and node.lineno < line]
+    earlier = [node for node in statements if isinstance(node, BINDING) and node.lineno < line]
     for node in sorted(earlier, key=lambda node: -node.lineno):
-        if _bound(node) & words:
+        if stored_names(node) & words:
             words |= _read(_looked_at(node))
     return words
 
@@ -51,7 +49,3 @@ def _looked_at(statement: ast.stmt) -> Iterator[ast.AST]:
 def _read(nodes: Iterator[ast.AST]) -> set[str]:
     loaded = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)]
     return {node.id if isinstance(node, ast.Name) else node.attr for node in loaded}
-
-
-def _bound(node: ast.stmt) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}

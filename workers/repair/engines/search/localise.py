@@ -19,7 +19,7 @@ from workers.repair.engines.search.asserted import names_read
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.outline import Outline, Outlines, body_lines, last_line
 from workers.repair.engines.search.project import module_name
-from workers.repair.engines.search.scope import FunctionNode, called, defined, own_nodes
+from workers.repair.engines.search.scope import BINDING, FunctionNode, called, defined, own_nodes, stored_names
 
 
 def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
@@ -267,14 +267,13 @@ def _deciding(scores: Lines, outlines: Outlines) -> Lines:
             _raise(innermost, dict.fromkeys(around[-1:], score))
         for condition, score in innermost.items():
             read = _words(ast.walk(condition.test))
-            earlier = [n for n in nodes if isinstance(n, _BINDING) and n.lineno < condition.lineno and _bound(n) & read]
+            earlier = [
+                n for n in nodes if isinstance(n, BINDING) and n.lineno < condition.lineno and stored_names(n) & read
+            ]
             deciding = [each for n in earlier for each in conditions if _is_within(each, n.lineno)]
             _raise(found, {(path, node.lineno): BINDS * score for node in (*earlier, *deciding)})
             _raise(found, {(path, node.lineno): DECIDES * score for node in (condition, *_branches(condition))})
     return found
-
-
-_BINDING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)
 
 
 def _branches(condition: ast.If | ast.While) -> Iterator[ast.If]:
@@ -287,11 +286,6 @@ def _branches(condition: ast.If | ast.While) -> Iterator[ast.If]:
 def _is_within(condition: ast.If | ast.While, line: int) -> bool:
     """Whether a line is one of those that run only as the condition has it."""
     return condition.body[0].lineno <= line <= last_line(condition)
-
-
-def _bound(node: ast.stmt) -> set[str]:
-    """The names that a statement gives a value."""
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
 
 
 def _classes(outlines: Outlines, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
