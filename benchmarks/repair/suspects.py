@@ -43,11 +43,9 @@ SOURCES: Mapping[str, str] = MappingProxyType(
     {
         "coverage": "_spectrum",
         "traceback": "_trace",
-        "what the test's statement read": "_read_functions",
         "what the test mentions": "_mentions",
         "missing names": "_likely_definitions",
         "constructors": "_constructors",
-        "except lines": "_catching",
         "conditions around": "_deciding",
         "headers and constants": "_outside",
         "less for what assertions call": "_lowered",

@@ -214,19 +214,6 @@ def test_the_modules_that_a_test_names_are_suspected_where_nothing_else_speaks()
     assert [(each.path, each.line) for each in suspects(failed, {}, [], sources=sources)] == [("pkg/tool.py", 1)]
 
 
-def test_an_error_that_passed_a_try_leads_to_its_except_line() -> None:
-    """The handler that names other types is suspected most; one that names this type, or of another `try`, is not."""
-    text = "def f(a):\n    try:\n        return a.b\n    except (KeyError, ValueError):\n        return None\n"
-    other = "\ndef g(a):\n    try:\n        return a\n    except KeyError:\n        return None\n"
-    frames = (frame(3, "it.py"),)
-    found = suspects(failure(*frames, error="AttributeError"), {}, [], sources={"it.py": text + other})
-    scores = {each.line: each.score for each in found}
-    assert scores[4] == max(scores.values())
-    assert 10 not in scores
-    listed = suspects(failure(*frames, error="KeyError"), {}, [], sources={"it.py": text})
-    assert {each.line: each.score for each in listed}[4] < 1
-
-
 def test_what_decides_about_a_line_is_suspected_with_it() -> None:
     """The condition around a line that failing tests alone run, and what binds the names that it reads."""
     source = dedent(
@@ -286,41 +273,3 @@ def test_a_branch_that_was_not_asked_for_is_suspected() -> None:
     scores = {suspect.line: suspect.score for suspect in found}
     assert scores[4] > scores[5] > scores[2]
     assert 6 not in scores
-
-
-LAMP = dedent(
-    """\
-    class Lamp:
-        @property
-        def colour(self):
-            return self._shade
-
-        @colour.setter
-        def colour(self, value):
-            self._colour = value
-
-        def dim(self):
-            self._shade = None
-    """
-)
-
-
-def test_what_the_failing_statement_read_is_suspected_more() -> None:
-    """A result that is not as expected, by way of variables too, leads to what gave it, and not to what a test only set up."""
-    tests = """\
-        def test_colour():
-            lamp = Lamp()
-            lamp.dim()
-            lamp.colour = 1
-            found = lamp.colour
-            assert found == 1
-        """
-    files = {"lamp.py": LAMP, "tests/test_lamp.py": dedent(tests)}
-    case = "tests/test_lamp.py::test_colour"
-    at = Frame(path="tests/test_lamp.py", line=6, function="test_colour")
-    asserted = Failure(
-        error_type="AssertionError", family=Family.ASSERTION, message="", frames=(at,), failing_tests=(case,)
-    )
-    coverage = {case: {"lamp.py": frozenset({4, 8, 11})}, "ok": {"lamp.py": frozenset({4, 8, 11})}}
-    scores = {s.line: s.score for s in suspects(asserted, coverage, ["ok"], sources=files)}
-    assert scores[4] > scores[8] == scores[11]

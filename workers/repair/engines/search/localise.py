@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
-from workers.repair.engines.search.asserted import names_read
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.outline import Outline, Outlines, body_lines, last_line
 from workers.repair.engines.search.project import module_name
@@ -49,9 +48,6 @@ OUTWARD = 0.75
 
 SAME_FUNCTION = 0.3
 """What a line is worth when only its function is in the traceback."""
-
-READ, FEW = 0.5, 3
-"""What a line is worth of a function whose result a test's failing statement read, if so few lines of it ran."""
 
 HEADER, DEFINITION = 0.6, 0.45
 """What a function's header, and a constant's definition, are worth beside the lines that use them."""
@@ -92,7 +88,6 @@ def suspects(
     outlines = {path: Outline(text) for path, text in blamed.items()}
     spectrum = _spectrum(failure, lines, passing)
     trace = _trace(failure, outlines)
-    _raise(trace, _read_functions(names_read(failure, sources), spectrum, outlines))
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
     scores = _fused(spectrum, trace, mention)
@@ -100,7 +95,6 @@ def suspects(
     scores = scores or _named_modules(failure, sources, outlines)
     _raise(scores, _likely_definitions(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
-    _raise(scores, _catching(failure, outlines))
     _raise(scores, _deciding(scores, outlines))
     _raise(scores, _outside(scores, outlines))
     if failure.family is Family.ASSERTION:
@@ -142,21 +136,6 @@ def _trace(failure: Failure, outlines: Outlines) -> Lines:
     if not frames and (located := _LOCATED.search(failure.message)):
         _raise(scores, {(located.group(1), int(located.group(2))): 1.0})
     return scores
-
-
-def _read_functions(words: set[str], spectrum: Lines, outlines: Outlines) -> Lines:
-    """The lines that ran of the functions whose results the failing statement of a test read: of a long one, each is worth
-    less. A setter has no result.
-    """
-    found: Lines = {}
-    for path, outline in outlines.items():
-        for function in outline.functions if words else ():
-            if function.name in words and not any(
-                ast.unparse(each).endswith(".setter") for each in function.decorator_list
-            ):
-                ran = [(path, line) for line in body_lines(function) if (path, line) in spectrum]
-                _raise(found, dict.fromkeys(ran, READ * min(1.0, FEW / (len(ran) or 1))))
-    return found
 
 
 def _mentions(failure: Failure, used: set[str], outlines: Outlines) -> Lines:
@@ -234,20 +213,6 @@ def _constructors(failure: Failure, outlines: Outlines) -> Lines:
                     _raise(found, {(path, line): CONSTRUCTOR * HEADER for line in body_lines(function)})
                     _raise(found, {(path, function.lineno): CONSTRUCTOR})
         seen.add(name)
-    return found
-
-
-def _catching(failure: Failure, outlines: Outlines) -> Lines:
-    """The `except` lines that an error passed because they name other types: around a frame, the innermost first."""
-    found: Lines = {}
-    worth = 1.0
-    for frame in reversed(failure.frames if failure.family is not Family.ASSERTION else ()):
-        nodes = outlines[frame.path].nodes if frame.path in outlines else ()
-        tries = [n for n in nodes if isinstance(n, ast.Try) and n.body[0].lineno <= frame.line <= last_line(n.body[-1])]
-        for handler in (handler for node in reversed(tries) for handler in node.handlers):
-            if handler.type is not None and failure.error_type not in ast.unparse(handler.type):
-                _raise(found, {(frame.path, handler.lineno): worth})
-                worth *= OUTWARD
     return found
 
 
