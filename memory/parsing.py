@@ -37,10 +37,14 @@ def no_collections() -> Iterator[None]:
                 gc.enable()
 
 
+BOM = "\ufeff"
+"""The mark that some editors begin a file in UTF-8 with; Python skips it in bytes, and refuses it in text."""
+
+
 def parse_module(text: str | bytes) -> ast.Module:
-    """The syntax tree of a module; raises as ast.parse does."""
+    """The syntax tree of a module, which may begin with BOM; raises as ast.parse does."""
     with no_collections():
-        return ast.parse(text)
+        return ast.parse(text.removeprefix(BOM) if isinstance(text, str) else text)
 
 
 def parse_expression(text: str) -> ast.expr:

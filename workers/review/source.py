@@ -109,7 +109,7 @@ def parsed(text: str) -> ast.Module | None:
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
         try:
-            return read_module(text.removeprefix("\ufeff"))
+            return read_module(text)
         except PARSE_ERRORS:
             return None
 

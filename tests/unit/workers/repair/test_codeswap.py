@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.repair.running.in_sandbox.codeswap import Recorder, Source, Swap, Unswappable, fingerprint, plan
+from workers.repair.running.in_sandbox.codeswap import BOM, Recorder, Source, Swap, Unswappable, fingerprint, plan
 
 pytestmark = pytest.mark.slow  # each looks at every object of its process
 
@@ -93,7 +93,8 @@ def swap(tmp_path: Path, old: str, new: str) -> types.ModuleType:
     edited = SOURCE.replace(old, new)
     whole = planned(lambda: plan(code, compile(edited, path, "exec", dont_inherit=True), found))
     part = planned(lambda: Source(str(path), SOURCE, found).swaps(edited))
-    assert comparable(part) == comparable(whole)
+    marked = planned(lambda: Source(str(path), BOM + SOURCE, found).swaps(BOM + edited))
+    assert comparable(marked) == comparable(part) == comparable(whole)
     if whole is None:
         raise Unswappable
     for function, changed in whole:

@@ -317,6 +317,20 @@ def test_regions_cover_what_can_be_suspected() -> None:
     assert spans == [(1, 1), (4, 4), (6, 8), (10, 17), (20, 25)]
 
 
+@pytest.mark.parametrize("first", ["def a(b):\n", "import os\n\n\ndef a(b):\n"])
+def test_a_byte_order_mark_stays_where_it_is(first: str) -> None:
+    """Edits of a file that begins with one, in its first line too, are those of the file without it, each behind the mark."""
+    plain = first + "    return b + 1\n"
+    line = plain.count("\n")
+    lines = [Suspect(path="it.py", line=line - 1, score=0.5), Suspect(path="it.py", line=line, score=0.9)]
+    without, with_mark = (
+        [(c.line, c.source) for c in propose({"it.py": text}, lines, failing(), strategies=SOME)]
+        for text in (plain, "\ufeff" + plain)
+    )
+    assert without
+    assert with_mark == [(at, "\ufeff" + source) for at, source in without]
+
+
 def test_a_warning_of_another_thread_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the compiler warns of is an error here, and what a library warns of meanwhile stays a warning."""
     module = SourceModule("stock.py", "def a():\n    return 1\n")

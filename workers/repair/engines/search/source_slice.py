@@ -18,7 +18,7 @@ from typing import Literal
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 
-from memory.parsing import older, read_module
+from memory.parsing import BOM, older, read_module
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, ModuleScope
 from workers.repair.engines.search.type_inference import Kinds
@@ -88,7 +88,8 @@ class SourceModule:
         self.source = source
         self.tree = read_module(source)
         self.data = source.encode()
-        self.lines = _LINE.findall(self.data)
+        self._mark = len(BOM.encode()) if source.startswith(BOM) else 0
+        self.lines = _LINE.findall(self.data[self._mark :])
         self.extents = _merged(list(_extents(self.tree.body, indented=False)))
         self._regions: dict[Extent, Region | None] = {}
 
@@ -110,7 +111,7 @@ class SourceModule:
     def region(self, extent: Extent) -> Region | None:
         """The parsed region, None if LibCST cannot read it."""
         if extent not in self._regions:
-            start = sum(map(len, self.lines[: extent.first_line - 1]))
+            start = self._offset(extent.first_line)
             text = b"".join(self.lines[extent.first_line - 1 : extent.last_line])
             data = (_WRAP if extent.indented else b"") + text
             try:
@@ -129,7 +130,11 @@ class SourceModule:
                 break
             line, last = node.end_lineno or line, node
         plain = isinstance(last, ast.Import) or (isinstance(last, ast.ImportFrom) and last.module != "__future__")
-        return sum(map(len, self.lines[:line])), "\n" if last and not plain else "", "" if last else "\n\n"
+        return self._offset(line + 1), "\n" if last and not plain else "", "" if last else "\n\n"
+
+    def _offset(self, line: int) -> int:
+        """Where a line begins, in bytes."""
+        return self._mark + sum(map(len, self.lines[: line - 1]))
 
 
 def _first_line(node: ast.stmt) -> int:

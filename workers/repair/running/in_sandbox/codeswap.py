@@ -24,6 +24,9 @@ from typing import Any, NamedTuple
 CO_OPTIMIZED = 0x1
 """Set on the code of functions, lambdas and comprehensions; absent on that of modules and class bodies."""
 
+BOM = "\ufeff"
+"""What some editors begin a file in UTF-8 with; Python skips it in bytes, and refuses it in text."""
+
 SUSPENDED = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}
 """Where these keep the code that waits to go on: swapping its function would not reach it."""
 
@@ -194,8 +197,9 @@ class Source:
         self._loaded = loaded
         self._code = compile(text.encode(), path, "exec", dont_inherit=True)
         self._lines = text.split("\n")
-        self._segments = _segments(text)
-        self._imports = _imports(text, path)
+        plain = text[1:] if text.startswith(BOM) else text
+        self._segments = _segments(plain)
+        self._imports = _imports(plain, path)
         self._unedited: dict[Segment, CodeType] = {}
         if self._code not in loaded.ran:
             self._segments = []
@@ -243,7 +247,7 @@ def put(path: Path, content: bytes) -> None:
 
 def _segments(text: str) -> list[Segment]:
     """The top-level definitions; none where lines are not what they seem, as a lone carriage return ends one too."""
-    if "\r" in text.replace("\r\n", "") or text.startswith("\ufeff"):
+    if "\r" in text.replace("\r\n", ""):
         return []
     found = []
     for node in ast.parse(text).body:
