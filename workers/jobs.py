@@ -146,6 +146,12 @@ class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
     repository: RepositoryRef
 
 
+class StopWatching(msgspec.Struct, frozen=True, kw_only=True, tag="unwatch.1"):
+    """The App was removed from a repository: nothing more can be read there."""
+
+    repository: RepositoryRef
+
+
 class RedeliverWebhooks(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
     """Find deliveries in GitHub's log that we did not store, and request them again (GitHub never redelivers by itself)."""
 
@@ -255,6 +261,7 @@ RepositoryJob = (
     | TrackPull
     | StartCi
     | PollReactions
+    | StopWatching
     | AnswerCommand
     | AnswerQuestion
     | LocateIssue
@@ -276,6 +283,7 @@ PRIORITIES: Mapping[type, Priority] = MappingProxyType(
         Feedback: Priority.QUICK,
         TrackPull: Priority.QUICK,
         StartCi: Priority.QUICK,
+        StopWatching: Priority.QUICK,
         ReportFailure: Priority.QUICK,
         RemoveDuplicate: Priority.QUICK,
         AnswerQuestion: Priority.QUESTION,

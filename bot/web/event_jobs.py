@@ -40,6 +40,7 @@ from workers.jobs import (
     RepositoryRef,
     ReviewPull,
     StartCi,
+    StopWatching,
     Subject,
     SubjectKind,
     TrackPull,
@@ -53,9 +54,10 @@ _REVIEWED_ON = frozenset({"opened", "ready_for_review", "reopened", "synchronize
 def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, ...]:
     """The jobs of `event`, in order, each once."""
     if isinstance(event, InstallationEvent):
-        return _learn(event.repositories if event.action == "created" else (), event.installation)
+        added, removed = (event.repositories if event.action == each else () for each in ("created", "deleted"))
+        return _on_installation(added, removed, event.installation)
     if isinstance(event, InstallationChangeEvent):
-        return _learn(event.repositories_added if event.action == "added" else (), event.installation)
+        return _on_installation(event.repositories_added, event.repositories_removed, event.installation)
     if isinstance(event, PingEvent) or event.installation is None:
         return ()
     origin = Origin(
@@ -68,10 +70,16 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, .
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
 
-def _learn(added: Iterable[EventRepository], installation: NumericId) -> tuple[Job, ...]:
-    """Learn from the history of each added repository before the first post there."""
-    refs = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=installation.id) for each in added)
-    return tuple(dict.fromkeys(LearnHistory(repository=ref) for ref in refs))
+def _on_installation(
+    added: Iterable[EventRepository], removed: Iterable[EventRepository], installation: NumericId
+) -> tuple[Job, ...]:
+    """Learn from the history of each added repository before the first post there, and read nothing more in those removed."""
+    new, old = (
+        [RepositoryRef(id=each.id, full_name=each.full_name, installation_id=installation.id) for each in repositories]
+        for repositories in (added, removed)
+    )
+    learned, left = (LearnHistory(repository=ref) for ref in new), (StopWatching(repository=ref) for ref in old)
+    return tuple(dict.fromkeys((*learned, *left)))
 
 
 def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:

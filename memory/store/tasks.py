@@ -157,6 +157,12 @@ class Posts:
         with self.database.writing() as connection:
             return changed(connection, query) == 1
 
+    def unwatch_all(self, repository: str) -> None:
+        """Stop watching all posts of a repository."""
+        query = update(posts).where(posts.c.repository == repository, posts.c.watched).values(watched=False)
+        with self.database.writing() as connection:
+            connection.execute(query)
+
     def watch_again(self, repository: str, number: int) -> None:
         """Watch all posts on a pull request that was opened again."""
         query = update(posts).where(posts.c.repository == repository, posts.c.number == number, ~posts.c.watched)

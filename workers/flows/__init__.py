@@ -15,6 +15,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.TrackPull: feedback.track,
     jobs.StartCi: ready.start_ci,
     jobs.PollReactions: feedback.poll,
+    jobs.StopWatching: feedback.stop_watching,
     jobs.AnswerCommand: ask.run,
     jobs.AnswerQuestion: ask.run,
     jobs.LocateIssue: locate.run,

@@ -37,7 +37,17 @@ from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.job_context import JobContext
-from workers.jobs import POLLED_FOR, Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull, decodable
+from workers.jobs import (
+    POLLED_FOR,
+    Feedback,
+    Job,
+    PollReactions,
+    RepositoryRef,
+    StopWatching,
+    SubjectKind,
+    TrackPull,
+    decodable,
+)
 from workers.messages import conversation
 from workers.review.suggestions import difference
 
@@ -207,6 +217,12 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
     github = context.connect(job.repository)
     for post in context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR):
         _record_reactions(post, github, context)
+    return ()
+
+
+def stop_watching(job: StopWatching, context: JobContext) -> Sequence[Job]:
+    """Watch no post of a repository any more."""
+    context.store.posts.unwatch_all(job.repository.key)
     return ()
 
 

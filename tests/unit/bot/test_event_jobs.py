@@ -22,6 +22,7 @@ from workers.jobs import (
     ReviewPull,
     ShareLearnings,
     StartCi,
+    StopWatching,
     Subject,
     SubjectKind,
     TrackPull,
@@ -70,9 +71,17 @@ def test_no_jobs(route: Route) -> None:
 
 @pytest.mark.parametrize("event", ["installation", "installation_repositories"])
 def test_a_repository_that_we_are_given_is_learned_from(event: str, route: Route) -> None:
-    """Its past is read before our first word there; what is taken from us implies nothing."""
+    """Its past is read before our first word there."""
     assert route(event) == (LearnHistory(repository=REPOSITORY),)
-    assert route(event, {"action": "deleted"}) == route(event, {"action": "removed"}) == ()
+
+
+def test_a_repository_that_is_taken_from_us_is_watched_no_more(route: Route) -> None:
+    """Whether the whole App is removed or one repository of it; a suspension changes nothing."""
+    stub = [{"id": 77, "name": "scales", "full_name": "acme/scales"}]
+    removed = {"action": "removed", "repositories_added": [], "repositories_removed": stub}
+    assert route("installation_repositories", removed) == (StopWatching(repository=REPOSITORY),)
+    assert route("installation", {"action": "deleted"}) == (StopWatching(repository=REPOSITORY),)
+    assert route("installation", {"action": "suspend"}) == ()
 
 
 def test_without_installation(route: Route) -> None:

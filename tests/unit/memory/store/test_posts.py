@@ -92,6 +92,8 @@ def test_only_what_is_recent_is_watched(store: Store, now: datetime) -> None:
         store.posts.add(each)
     assert store.posts.watched("o/r", later) == [post(2, later)]
     assert store.posts.repositories_watched(later) == ["o/r"]
+    store.posts.unwatch_all("o/r")
+    assert store.posts.repositories_watched(now) == ["o/other"]
 
 
 def test_sightings_are_remembered_once(store: Store, now: datetime) -> None:
