@@ -34,7 +34,9 @@ from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
-from workers.sandbox.launching import prefixes
+from workers.sandbox.launcher import ENVIRONMENTS
+from workers.sandbox.launching import is_environment, prefixes
+from workers.sandbox.run_tests import exists
 from workers.work_tree import (
     before_changes,
     before_last_commit,
@@ -50,9 +52,7 @@ from workers.work_tree import (
 US = Actor(id=0, login="apprentice")
 """The author of the commit, in our copy alone, that holds what is not committed."""
 
-LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"
-)
+LEFT_OUT = frozenset({".git", ".hg", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"})
 
 
 def repository_name(path: Path) -> str:
@@ -80,14 +80,27 @@ def snapshot(path: Path, *, keys: bool = True) -> Iterator[Path]:
         raise BadInput(f"{path} is not a directory; give the root of a Python project")
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         tree = Path(scratch) / "tree"
-        left_out = LEFT_OUT if keys else _left_out_with_keys
+        left_out = _left_out if keys else _left_out_with_keys
         shutil.copytree(path, tree, symlinks=True, ignore=left_out, ignore_dangling_symlinks=True)
         yield tree
 
 
+def _left_out(directory: str, names: list[str]) -> set[str]:
+    """Caches and environments, and what cannot be copied: sockets, pipes, and what this user may not read."""
+    here = Path(directory)
+    environments = {name for name in ENVIRONMENTS.intersection(names) if is_environment(here / name)}
+    return {name for name in names if name in LEFT_OUT or not _can_be_copied(here / name)} | environments
+
+
+def _can_be_copied(path: Path) -> bool:
+    if path.is_symlink():
+        return True
+    return os.access(path, os.R_OK | os.X_OK) if path.is_dir() else path.is_file() and os.access(path, os.R_OK)
+
+
 def _left_out_with_keys(directory: str, names: list[str]) -> set[str]:
     here = Path(directory)
-    return LEFT_OUT(directory, names) | {n for n in names if PRIVATE.search(n) and not is_tracked(here / n)}
+    return _left_out(directory, names) | {n for n in names if PRIVATE.search(n) and not is_tracked(here / n)}
 
 
 def digest(tree: Path) -> str:
@@ -177,7 +190,9 @@ def patch_for_git(repaired: Repaired, path: Path) -> str:
 def _named_files(tree: Path, test_command: str | None) -> list[str]:
     """The files of the tests that the command names or, without any there, of those that failed last."""
     for named in ((test_command or "").split(), last_failed(tree)):
-        if found := [file for each in named if (tree / (file := each.partition("::")[0])).is_file()]:
+        if found := [
+            file for each in named if exists(tree / (file := each.partition("::")[0])) and (tree / file).is_file()
+        ]:
             return found
     return []
 

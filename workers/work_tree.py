@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from workers.errors import BadInput, CannotRun
-from workers.git_command import GitCommandFailed, run_git
+from workers.git_command import GitCommandFailed, TooMuchForGit, run_git
 
 MOST_UNCOMMITTED = 2_000
 
@@ -28,10 +28,10 @@ def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
 
 
 def top_level(path: Path) -> Path | None:
-    """The root of the work tree that `path` lies in; None outside of git."""
+    """The root of the work tree that `path` lies in; None outside of git, and without it."""
     try:
         return Path(run_git("rev-parse", "--show-toplevel", at=path).decode().strip())
-    except GitCommandFailed:
+    except CannotRun:
         return None
 
 
@@ -124,10 +124,12 @@ def uncommitted_files(root: Path) -> dict[str, bytes | None]:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git tracks a path, or anything below it; False outside of git."""
+    """Whether git tracks a path, or anything below it; False outside of git, and without it."""
     try:
         return bool(run_git("ls-files", "-z", "--", path.name, at=path.parent))
-    except GitCommandFailed:
+    except TooMuchForGit:
+        raise
+    except CannotRun:
         return False
 
 

@@ -12,7 +12,7 @@ from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.diffs import unified
 from workers.errors import ApprenticeError
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, PRIVATE, refusal
-from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
+from workers.sandbox.run_tests import left_out
 
 LARGEST_FILE = 1 << 20
 MOST_FILES = 20_000
@@ -168,8 +168,8 @@ class Checkout:
         count = 0
         for directory, subdirectories, names in os.walk(self._tree):
             here = Path(directory)
-            left = (*ENVIRONMENTS, *NEVER_COPIED)
-            subdirectories[:] = [name for name in subdirectories if name not in left and not (here / name).is_symlink()]
+            there = (name for name in subdirectories if not left_out(here / name))
+            subdirectories[:] = [name for name in there if not (here / name).is_symlink()]
             for name in names:
                 if not (here / name).is_symlink():
                     count += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import configparser
 import posixpath
 import tomllib
@@ -51,7 +52,10 @@ class TreeFiles:
         place = self.place(path)
         if place is None or not place.is_file() or place.stat().st_size > largest:
             return ""
-        return place.read_text(encoding="utf-8", errors="replace")
+        data = place.read_bytes()
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # what Windows' shell writes lists in
+        text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def toml(self, path: str, largest: int = LARGEST) -> Table:
         try:
@@ -98,7 +102,7 @@ def ini(text: str) -> Mapping[str, Mapping[str, str]]:
     parser = configparser.RawConfigParser(strict=False, default_section="\0", allow_no_value=True)
     try:
         parser.read_string(text)
-    except configparser.Error:
+    except (configparser.Error, AttributeError):  # a continued value that has no first line
         return {}
     return {name: {key: value or "" for key, value in parser[name].items()} for name in parser.sections()}
 
@@ -131,7 +135,8 @@ def literal(node: ast.AST | None, names: Mapping[str, ast.expr]) -> object:
                 each for part, value in found for each in (items(value) if isinstance(part, ast.Starred) else [value])
             ]
         case ast.Dict(keys=keys, values=values):
-            return {literal(key, names): literal(value, names) for key, value in zip(keys, values, strict=True) if key}
+            pairs = ((literal(key, names), value) for key, value in zip(keys, values, strict=True) if key)
+            return {key: literal(value, names) for key, value in pairs if not isinstance(key, list | dict)}
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             one, other = literal(left, names), literal(right, names)
             return one + other if isinstance(one, list) and isinstance(other, list) else one or other

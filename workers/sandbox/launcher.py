@@ -24,7 +24,7 @@ COMMAND_NOT_FOUND, SET_UP_FAILED = 127, 125
 NEVER_COPIED = frozenset(
     {".git", "node_modules", ".tox", ".nox", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
-ENVIRONMENTS = frozenset({".venv", "venv"})
+ENVIRONMENTS = frozenset({".venv", "venv", "env"})
 OPEN_FILES = 1024
 SIGNAL_BASE = 128
 NO_CORE = 1

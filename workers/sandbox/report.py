@@ -111,7 +111,7 @@ LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MOST_LOADED = 200, 4_000, 1_000,
 
 FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
-_Id = Annotated[str, Meta(max_length=2_000)]
+_Id = Annotated[str, Meta(max_length=100_000)]
 _Name = Annotated[str, Meta(max_length=LONGEST_TYPE)]
 _InnerPath = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"\A(?!/)(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]*\Z")]
 """A path inside the checkout, because callers open it."""
@@ -310,6 +310,8 @@ def problem_of(completed: CompletedRun, decoded: DecodedReport, limits: Limits, 
     if decoded.finished < decoded.sessions:
         return _with_place(f"pytest died with exit code {completed.exit_code}", decoded) + _tail(completed)
     status = decoded.exit_status
+    if status == FAILED and decoded.damaged and not any(each.outcome in FAILURES for each in decoded.results.values()):
+        return "tests fail, and the report of them cannot be read"
     if status in OWN_ENDINGS:
         return ""
     if status == NOTHING_COLLECTED:

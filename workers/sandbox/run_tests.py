@@ -86,7 +86,7 @@ class Project:
             return frozenset()
         words = [word.partition("::")[0] for word in self.test_command[1:] if not word.startswith("-")]
         paths = (os.path.normpath(Path(self.directory, word)) for word in words if word.endswith(".py"))
-        return frozenset(path for path in paths if (self.tree / path).is_file())
+        return frozenset(path for path in paths if exists(self.tree / path) and (self.tree / path).is_file())
 
 
 def discover(
@@ -153,11 +153,12 @@ def python_files(tree: Path) -> Iterator[Path]:
     """The Python files of a checkout that a copy of it holds, without those of its environments."""
     for directory, subdirectories, names in os.walk(tree):
         here = Path(directory)
-        subdirectories[:] = sorted(name for name in subdirectories if not _left_out(here / name))
+        subdirectories[:] = sorted(name for name in subdirectories if not left_out(here / name))
         yield from (here / name for name in sorted(names) if name.endswith(".py"))
 
 
-def _left_out(directory: Path) -> bool:
+def left_out(directory: Path) -> bool:
+    """Whether a copy of the checkout leaves a directory out: an environment, a cache, or git's."""
     if directory.name in ENVIRONMENTS:
         return is_environment(directory)
     return directory.name in NEVER_COPIED
@@ -341,7 +342,15 @@ def _is_pytest(words: Sequence[str]) -> bool:
 
 
 def _is_path(project: Project, word: str) -> bool:
-    return not word.startswith("-") and project.starts_with(word).exists()
+    return not word.startswith("-") and exists(project.starts_with(word))
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file or directory; False also for what is too long to be a name, as a word of a command may be."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def whole_suite(project: Project) -> Project | None:

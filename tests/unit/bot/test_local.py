@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -59,6 +61,22 @@ def test_a_snapshot_is_a_copy_without_what_is_not_the_project(tmp_path: Path) ->
     assert copied == {"a.py", "data/b.txt", "link"}
     assert (tmp_path / "a.py").read_text() == "a.py"
     assert not tree.exists()
+
+
+def test_a_snapshot_leaves_out_what_cannot_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets and pipes of running servers, and what belongs to another user; a package may be called as environments are."""
+    for name in ("a.py", "data/base/1.db", "pkg/venv/__init__.py", "env/pyvenv.cfg", "env/lib/b.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(".s.PGSQL.5432")
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "base" and allowed(path, mode))
+    with snapshot(tmp_path) as tree:
+        copied = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if not path.is_dir()}
+    assert copied == {"a.py", "pkg/venv/__init__.py"}
 
 
 def test_a_snapshot_for_a_model_has_no_untracked_keys(tmp_path: Path) -> None:

@@ -36,6 +36,16 @@ def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
     assert before_changes(tmp_path) == {"a.py": b"a = 1\n", **{f"sub/{name}": text for name, text in below.items()}}
 
 
+def test_without_git_nothing_is_tracked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair needs none of it."""
+    Branch(tmp_path).commit({"a.py": "a = 1\n"})
+    assert top_level(tmp_path) == tmp_path
+    assert is_tracked(tmp_path / "a.py")
+    monkeypatch.setenv("PATH", "")
+    assert top_level(tmp_path) is None
+    assert not is_tracked(tmp_path / "a.py")
+
+
 def test_files_as_they_were_before_the_last_commit(tmp_path: Path) -> None:
     """Whatever the work tree holds; nothing in a clone without the commit before."""
     branch = Branch(tmp_path)

@@ -39,11 +39,17 @@ def test_a_result_keeps_what_was_said() -> None:
     assert result.operands == ("1", "2")
 
 
+def test_a_long_id_is_one() -> None:
+    """pytest shortens no text in an id, whatever its length."""
+    name = f"tests/test_a.py::test_x[{'<p>' * 1000}]"
+    assert decode(lines(RESULT | {"id": name})).results[name].outcome is TestOutcome.FAILED
+
+
 @pytest.mark.parametrize(
     "change",
     [
         {"id": 3},
-        {"id": "x" * 5000},
+        {"id": "x" * 200_000},
         {"outcome": "fine"},
         {"seconds": -1},
         {"seconds": "1"},

@@ -10,7 +10,7 @@ import pytest
 from workers.errors import BadInput
 from workers.repair.reproduce import sources_of
 from workers.sandbox.launching import interpreter_files, prefixes
-from workers.sandbox.run_tests import base_environment, discover
+from workers.sandbox.run_tests import base_environment, discover, whole_suite
 
 PYTHON = Path(sys.executable)
 
@@ -81,6 +81,14 @@ def test_words_of_the_command_are_split_as_a_shell_would(tree: Path) -> None:
     """Quotes hold words together."""
     project = discover(tree, python=None, test_command="sh -c 'cd tests && pytest -q'")
     assert project.test_command == ("sh", "-c", "cd tests && pytest -q")
+
+
+def test_a_word_of_the_command_may_be_longer_than_a_name(tree: Path) -> None:
+    """A choice of many tests is no file."""
+    words = " or ".join(f"test_{number}_of_many.py" for number in range(40))
+    project = discover(tree, python=None, test_command=f"python -m pytest -k '{words}'")
+    assert whole_suite(project) is None
+    assert project.named_tests() == frozenset()
 
 
 def test_a_script_of_the_checkout_can_be_the_command(tree: Path) -> None:

@@ -43,6 +43,7 @@ def broken(name: str) -> dict[str, object]:
     [
         (ended(), [START, finish(0)], ""),
         (ended(1), [START, finish(1)], ""),
+        (ended(1), [START, {"event": "result"}, finish(1)], "tests fail, and the report of them cannot be read"),
         (
             ended(137, Ending.WALL_TIME),
             [START, RUNNING],
