@@ -38,6 +38,8 @@ def test_a_selection_without_exceptions_is_honoured() -> None:
 def test_what_ruff_refuses_leaves_our_own_selection() -> None:
     """A code that does not exist costs a repository its choice, and no review."""
     assert Ruff(Bubblewrap(), RuffOptions(select=("XYZ9",))).rules() == Ruff(Bubblewrap()).rules()
+    chosen = Ruff(Bubblewrap(), RuffOptions(select=("E501",))).rules()
+    assert Ruff(Bubblewrap(), RuffOptions(select=("E501", "E999"))).rules() == chosen, "ruff had E999 once"
 
 
 def test_the_repositorys_own_file_counts() -> None:

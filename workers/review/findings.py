@@ -62,13 +62,22 @@ def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Findi
     lines, count = split_lines(text), Counter[tuple[str, str, str]]()
     known = scopes(text) if path.endswith((".py", ".pyi")) else ()
     seen = []
-    placed = (_within(found, len(lines)) for found in raw)
+    placed = [_within(found, len(lines)) for found in raw]
+    secret = {found.line: found.anchor or "" for found in placed if found.rule in _SECRET}
+    shown = [secret.get(number, line) for number, line in enumerate(lines, 1)]
     for found in merged([found for found in placed if not _silenced(found, lines)]):
-        anchor = _anchor(found, lines)
+        anchor = _anchor(found, shown)
         place = (found.rule, anchor, scope_of(found.line, known))
-        seen.append(FindingWithFix(finding=_finding(found, place, count[place]), fix=found.fix))
+        fix = None if found.fix and secret.keys() & _lines_of(found, found.fix) else found.fix
+        seen.append(FindingWithFix(finding=_finding(found, place, count[place]), fix=fix))
         count[place] += 1
     return seen
+
+
+def _lines_of(found: RawFinding, fix: ToolFix) -> set[int]:
+    """The lines of a finding and of its remedy: a suggestion would repeat them."""
+    spans = [(found.line, found.end_line), *((edit.line, edit.end_line) for edit in fix.edits)]
+    return {line for first, last in spans for line in range(first, last + 1)}
 
 
 def _within(found: RawFinding, last: int) -> RawFinding:

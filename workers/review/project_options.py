@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from memory.parsing import BOM
 from workers.review.detectors.rules import is_of
 from workers.review.source import Unread, read_text
 
@@ -246,7 +247,7 @@ def ini(text: str) -> configparser.ConfigParser:
     Raises configparser.Error.
     """
     parser = configparser.ConfigParser(interpolation=None, strict=False)
-    parser.read_string(_BLANKS.sub(" ", text))
+    parser.read_string(_BLANKS.sub(" ", text.removeprefix(BOM)))
     return parser
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from memory.parsing import BOM
 from workers.diffs import FileChange, FileStatus, split_lines
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.rules import is_test_path
@@ -114,7 +115,7 @@ def why_skipped(file: FileChange) -> str:
 
 def why_unfit(text: str) -> str:
     """Why a text is not read as source, empty when it is."""
-    lines = split_lines(text)
+    lines = split_lines(text.removeprefix(BOM))
     objections = (
         ("\0" in text, "binary"),
         ("\r" in text.replace("\r\n", ""), "has lone carriage returns, so that its lines cannot be separated"),

@@ -13,6 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from memory.model import Severity
+from memory.parsing import BOM
 from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 from workers.review.project_options import ini, table, toml
@@ -190,9 +191,13 @@ def needed_in(path: str, text: str) -> list[Needed]:
     return [each for each in found if each is not None]
 
 
+_EDITABLE = re.compile(r"^(?:-e|--editable)(?:=|[ \t])[ \t]*")
+
+
 def _in_list(text: str) -> Iterator[str]:
-    for line in split_lines(text):
-        yield _OPTIONS.sub("", _COMMENT.sub("", line.rstrip("\\\r\n")).strip()).strip().removeprefix("-e ").strip()
+    for line in split_lines(text.removeprefix(BOM)):
+        plain = _OPTIONS.sub("", _COMMENT.sub("", line.rstrip("\\\r\n")).strip()).strip()
+        yield _EDITABLE.sub("", plain)
 
 
 def _in_setup(text: str) -> Iterator[str]:
@@ -222,6 +227,7 @@ def _in_pyproject(text: str) -> Iterator[str]:
     tables = [poetry, *(group for group in table(poetry, "group").values() if isinstance(group, dict))]
     for each in tables:
         yield from _of_poetry(table(each, "dependencies"))
+        yield from _of_poetry(table(each, "dev-dependencies"))
 
 
 def _of_poetry(table: Mapping[str, object]) -> Iterator[str]:
@@ -229,6 +235,8 @@ def _of_poetry(table: Mapping[str, object]) -> Iterator[str]:
         if isinstance(wanted, dict) and isinstance(wanted.get("git"), str):
             revision = wanted.get("rev") or wanted.get("branch") or wanted.get("tag") or "HEAD"
             yield f"{name} @ git+{wanted['git']}@{revision}"
+        elif isinstance(wanted, dict) and isinstance(wanted.get("url"), str):
+            yield f"{name} @ {wanted['url']}"
         elif name != "python":
             yield name
 

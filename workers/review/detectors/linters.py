@@ -49,9 +49,9 @@ def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, 
 # ── ruff ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _REFUSED = 2
-_UNKNOWN = re.compile(r"Unknown rule selector `([A-Z]{1,5}[0-9]{0,4})`")
+_UNKNOWN = re.compile(r"(?:Unknown rule selector|Rule) `([A-Z]{1,5}[0-9]{0,4})`")
 MOST_REFUSED = 12
-"""So many codes of a repository that ruff does not know are left out one by one."""
+"""So many codes of a repository that ruff does not know, or knows no more, are left out one by one."""
 
 _UNREADABLE = "E902"
 _AT = ("", "[0-9]*/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -31,6 +32,12 @@ _FOUND_NOTHING = (0, 1)
 """Exit codes with which an empty report is believed."""
 
 
+@lru_cache(maxsize=4)
+def _lines(text: str) -> list[str]:
+    """Its lines; a report may have thousands of findings in one file."""
+    return split_lines(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
     """What is known when a report is read: the tool's name, the files it was given, and its category where it names none."""
@@ -48,7 +55,7 @@ class Reported:
 
     def line(self, path: str, number: int) -> str:
         """The text of a line without its end, empty for one that is not there."""
-        lines = split_lines(self.sources[path])
+        lines = _lines(self.sources[path])
         return lines[number - 1].rstrip("\r\n") if 1 <= number <= len(lines) else ""
 
     def column(self, path: str, line: int, column: int, encoding: str) -> int:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from memory.model import Severity
+from memory.parsing import BOM
 from workers.diffs import split_lines
 from workers.redaction import FORMATS, REDACTED
 from workers.review.detectors.detector import Category, Delta, Detection, RawFinding, by_file
@@ -90,13 +91,17 @@ def _added(path: str, delta: Delta) -> Iterator[RawFinding]:
         return
     lines = split_lines(text)
     old = {before[each.start : each.end] for each in (*_known(before), *_passwords(path, before))}
-    first, counted = 1, 0
-    for secret in secrets_in(path, text):
+    found, first, counted = secrets_in(path, text), 1, 0
+    values = [text[each.start : each.end] for each in found]
+    for secret in found:
         first, counted = first + text.count("\n", counted, secret.start), secret.start
         value = text[secret.start : secret.end]
         line = next((line for line in range(first, first + value.count("\n") + 1) if line in added), None)
         if line is not None and value not in old:
-            yield _finding(path, line, _without(lines[line - 1], value), secret)
+            source = _without(lines[line - 1], value)
+            for other in values:  # which may be on the same line
+                source = source.replace(other, REDACTED)
+            yield _finding(path, line, source, secret)
 
 
 def _without(source: str, value: str) -> str:
@@ -190,12 +195,14 @@ def _passwords(path: str, text: str) -> Iterator[_Secret]:
     settings = pure.suffix in _BARE_SUFFIXES or pure.name.startswith(".env")
     offset = 0
     for line in split_lines(text):
-        match = _QUOTED.search(line) or (_BARE.match(line) if settings else None)
-        if match:
-            before = _BEFORE_WORD.search(line, max(0, match.start("name") - 60), match.start("name"))
+        bare = _BARE.match(line.removeprefix(BOM)) if settings else None
+        quoted = list(_QUOTED.finditer(line))
+        skipped = 0 if quoted else len(line) - len(line.removeprefix(BOM))
+        for match in quoted or ([bare] if bare else []):
+            before = _BEFORE_WORD.search(match.string, max(0, match.start("name") - 60), match.start("name"))
             name = f"{before[0] if before else ''}{match['name']}"
             if _is_password(name, match["value"]):
-                start, end = offset + match.start("value"), offset + match.end("value")
+                start, end = (offset + skipped + at for at in match.span("value"))
                 yield _Secret(rule=PASSWORD, kind=f"a secret value for `{name[-60:]}`", start=start, end=end)
         offset += len(line)
 

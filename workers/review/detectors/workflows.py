@@ -215,12 +215,16 @@ def _finding(file: _File, line: int, rule: str, severity: Severity, message: str
     )
 
 
+_BREAKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")
+"""What ends a line in YAML 1.1 and nowhere else: behind it all places would be wrong."""
+
+
 def _composed(text: str) -> yaml.Node | None:
     """The root of the one document in `text`, None when it is empty; raises DetectorFailed when it is not to be read."""
     if len(text) > MAX_CHARACTERS:
         raise DetectorFailed(f"too large to be read as YAML: over {MAX_CHARACTERS:,} characters")
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text.translate(_BREAKS), Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise DetectorFailed(f"not YAML ({' '.join(str(error).split())[:120]})") from error
     nodes = [] if root is None else list(_nodes(root))

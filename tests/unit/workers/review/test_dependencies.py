@@ -32,6 +32,7 @@ def rules(path: str, before: str, after: str) -> list[tuple[str, int]]:
         ("rich @ git+https://github.com/Textualize/rich@main", "DEP002"),
         ("git+https://github.com/Textualize/rich.git", "DEP002"),
         ("-e git+https://github.com/Textualize/rich.git@v13#egg=rich", "DEP002"),
+        ("--editable=git+https://github.com/Textualize/rich.git@v13#egg=rich", "DEP002"),
         ("https://example.org/rich-13.tar.gz", "DEP002"),
         ("--extra-index-url https://packages.example.org/simple", "DEP003"),
         ("--find-links=https://packages.example.org/", "DEP003"),
@@ -42,6 +43,24 @@ def rules(path: str, before: str, after: str) -> list[tuple[str, int]]:
 def test_a_risky_requirement_is_found_on_its_line(line: str, rule: str) -> None:
     """Unpinned among pinned, from a moving place, from another index, or named like a popular package."""
     assert rules("requirements.txt", PINNED, PINNED + line + "\n") == [(rule, 5)]
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "rule"),
+    [
+        ("[tool.poetry.dependencies]", 'rich = {url = "https://example.org/rich-13.tar.gz"}', "DEP002"),
+        ("[tool.poetry.dev-dependencies]", 'reqeusts = "*"', "DEP004"),
+    ],
+)
+def test_every_table_of_poetry_is_read(section: str, line: str, rule: str) -> None:
+    """Those for developers in its older form too, and archives by their address."""
+    before = f"{section}\n"
+    assert rules("pyproject.toml", before, f"{before}{line}\n") == [(rule, 2)]
+
+
+def test_a_mark_hides_no_requirement() -> None:
+    """The first line of a list of an editor of Windows is one of it."""
+    assert rules("requirements.txt", "", "\ufeffreqeusts==2.32.3\n") == [("DEP004", 1)]
 
 
 @pytest.mark.parametrize(

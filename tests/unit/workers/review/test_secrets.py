@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 import pytest
 
 from workers.redaction import redact
-from workers.review.detectors.detector import Delta, HeadTree, RawFinding
+from workers.review.detectors.detector import Category, Delta, FixEdit, HeadTree, RawFinding, ToolFix
 from workers.review.detectors.secrets import Secrets, entropy, has_checksum
+from workers.review.findings import seen_in
 
 CHECKED = "ghp_" + "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17"
 AWS = "AKIA" + "QR7TK2WXPL5VN3ZB"
@@ -41,6 +43,8 @@ def found(path: str, text: str, *, base: str = "", added: set[int] | None = None
         ("client.py", 'connect(user="ada", password="Tr0ub4dor&3x")\n', "SEC003"),
         (".env", "API_KEY=f81d4fae7dec11d0a76500a0c91e6bf6\n", "SEC003"),
         ("app.yml", "  db_password: k3Yp9sVq2Lm\n", "SEC003"),
+        (".env", "\ufeffDB_PASSWORD=k3Yp9sVq2Lm\n", "SEC003"),
+        ("client.py", 'connect(token_type="bearer_one", password="k3Yp9sVq2Lm")\n', "SEC003"),
         ("run.sh", "curl https://ada:k3Yp9sVq2Lm@shop.internal/x\n", "SEC003"),
     ],
 )
@@ -62,6 +66,26 @@ def test_an_added_secret_is_found_and_never_repeated(path: str, text: str, rule:
         "SyD3k9",
     ):
         assert secret not in said
+
+
+def test_no_finding_on_its_line_repeats_a_secret() -> None:
+    """Neither what identifies another finding there nor a suggestion of it; two on one line hide each other's."""
+    text = f'KEY = "{CHECKED}" if x == None else "", dict(password="k3Yp9sVq2Lm")\n'
+    secrets = found("a.py", text)
+    assert [each.rule for each in secrets] == ["SEC001", "SEC003"]
+    edit = FixEdit(line=1, column=1, end_line=1, end_column=4, content="KEY")
+    beside = replace(
+        secrets[0],
+        tool="ruff",
+        rule="E711",
+        anchor=None,
+        fix=ToolFix(edits=(edit,), safe=True),
+        category=Category.STYLE,
+    )
+    seen = seen_in([*secrets, beside], {"a.py": text})
+    assert len(seen) == 3
+    assert all(each.fix is None for each in seen)
+    assert not any(secret in each.finding.anchor for each in seen for secret in (CHECKED, "k3Yp9sVq2Lm"))
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,10 @@ def with_step(step: str) -> str:
         ),
         (with_step('      - run: echo "${{ github.event.issue.title }}"\n'), [("WFL002", 14)]),
         (
+            with_step('      # pasted\u2028 from a page\x85\n      - run: echo "${{ github.event.issue.title }}"\n'),
+            [("WFL002", 15)],
+        ),
+        (
             with_step("      - run: |\n          set -e\n          git checkout ${{ github.head_ref }}\n"),
             [("WFL002", 16)],
         ),
