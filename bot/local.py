@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -252,7 +252,7 @@ def review(
     mirror = context.local_mirror(root, mirror_name(root))
     mirror.fetch(base_sha, head_sha)
     context = _configured(context, file_at(mirror, base_sha))
-    if head is None and (files := _uncommitted(root, keys=context.models is None)):
+    if head is None and (files := _uncommitted(root, context.progress, keys=context.models is None)):
         day, _ = Commit(root, head_sha).day_and_version()  # packages are chosen as of the commit's day
         when = datetime.fromisoformat(f"{day}T00:00:00+00:00")
         head_sha = mirror.commit(head_sha, files, "Uncommitted work", when, US)
@@ -280,9 +280,9 @@ def review(
     return result
 
 
-def _uncommitted(root: Path, *, keys: bool) -> dict[str, bytes | None]:
+def _uncommitted(root: Path, told: Callable[[str], None], *, keys: bool) -> dict[str, bytes | None]:
     """What is not committed; without `keys`, untracked files that hold keys by custom are left out."""
-    files = uncommitted_files(root)
+    files = uncommitted_files(root, told)
     return {name: text for name, text in files.items() if keys or not PRIVATE.search(name) or is_tracked(root / name)}
 
 

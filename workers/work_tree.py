@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from workers.errors import BadInput, CannotRun
 from workers.git_command import GitCommandFailed, TooMuchForGit, run_git
 
-MOST_UNCOMMITTED = 2_000
+MOST_UNCOMMITTED, LARGEST_UNCOMMITTED = 2_000, 4 << 20
 
 MOST_DIFFERING = 100
 """Files of a change: more of them say little about a failure."""
@@ -103,10 +103,11 @@ def main_branch(path: Path) -> str:
     raise BadInput(f"{path} has none of {', '.join(MAIN_BRANCHES)}: name what the change starts from with --base")
 
 
-def uncommitted_files(root: Path) -> dict[str, bytes | None]:
+def uncommitted_files(root: Path, told: Callable[[str], None]) -> dict[str, bytes | None]:
     """The files of a work tree that differ from HEAD, untracked ones included, as they are now; None for deleted ones.
 
-    What git ignores is left out, and so are symlinks. Raises BadInput for more than MOST_UNCOMMITTED files.
+    What git ignores is left out, and so are symlinks; files that are too large or cannot be read are, too, and `told`.
+    Raises BadInput for more than MOST_UNCOMMITTED files.
     """
     config = _without_filters(root)
     shape = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
@@ -117,10 +118,19 @@ def uncommitted_files(root: Path) -> dict[str, bytes | None]:
         raise BadInput(
             f"{len(names)} files are not committed, over {MOST_UNCOMMITTED}; commit them, or ignore what is built"
         )
-    paths = {name: root / name for name in names}
-    return {
-        name: path.read_bytes() if path.is_file() else None for name, path in paths.items() if not path.is_symlink()
-    }
+    found: dict[str, bytes | None] = {}
+    for name, path in ((name, root / name) for name in names):
+        if path.is_symlink():
+            continue
+        if not path.is_file():
+            found[name] = None
+        elif path.stat().st_size > LARGEST_UNCOMMITTED:
+            told(f"left out: {name} ({path.stat().st_size >> 20} MB, over {LARGEST_UNCOMMITTED >> 20})")
+        elif not os.access(path, os.R_OK):
+            told(f"left out: {name} (it may not be read)")
+        else:
+            found[name] = path.read_bytes()
+    return found
 
 
 def is_tracked(path: Path) -> bool:

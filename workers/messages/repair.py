@@ -9,8 +9,8 @@ from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Pr
 from workers.messages.markdown import SKIP_CI, code, counted, marker, name, plain, words
 
 SHOWN_TESTS = 5
-LONGEST_PATCH = 30_000
-"""Characters of a patch that are shown: a text on GitHub has 65,536 at most, and a test of 20,000 is shown beside it."""
+LONGEST_PATCH = 20_000
+"""Characters of a patch that are shown: a text on GitHub has 65,536 at most, and another patch, or a test of 20,000, may be shown beside it."""
 
 
 def fix_title(failure: Failure, path: str) -> str:

@@ -63,13 +63,16 @@ def test_what_is_not_committed(tmp_path: Path) -> None:
     """Changed, new and deleted files of every kind; neither what git ignores nor symlinks."""
     branch = Branch(tmp_path)
     branch.commit({"a.py": "a = 1\n", "b.txt": "b\n", "gone.py": "", ".gitignore": "built/\n"})
-    assert uncommitted_files(tmp_path) == {}
+    assert uncommitted_files(tmp_path, print) == {}
     for name, text in {"a.py": "a = 2\n", "sub/new.py": "", "built/c.py": ""}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "gone.py").unlink()
     (tmp_path / "link").symlink_to("/etc/passwd")
-    assert uncommitted_files(tmp_path) == {"a.py": b"a = 2\n", "sub/new.py": b"", "gone.py": None}
+    (tmp_path / "dump.sqlite").write_bytes(b"\0" * (5 << 20))
+    told: list[str] = []
+    assert uncommitted_files(tmp_path, told.append) == {"a.py": b"a = 2\n", "sub/new.py": b"", "gone.py": None}
+    assert told == ["left out: dump.sqlite (5 MB, over 4)"]
 
 
 def test_work_starts_from_the_main_branch(tmp_path: Path) -> None:
