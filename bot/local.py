@@ -34,9 +34,9 @@ from workers.repair.first_run import last_failed
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
+from workers.sandbox.checkout_files import exists
 from workers.sandbox.launcher import ENVIRONMENTS
 from workers.sandbox.launching import is_environment, prefixes
-from workers.sandbox.run_tests import exists
 from workers.work_tree import (
     before_changes,
     before_last_commit,
@@ -280,9 +280,9 @@ def review(
     return result
 
 
-def _uncommitted(root: Path, told: Callable[[str], None], *, keys: bool) -> dict[str, bytes | None]:
+def _uncommitted(root: Path, progress: Callable[[str], None], *, keys: bool) -> dict[str, bytes | None]:
     """What is not committed; without `keys`, untracked files that hold keys by custom are left out."""
-    files = uncommitted_files(root, told)
+    files = uncommitted_files(root, progress)
     return {name: text for name, text in files.items() if keys or not PRIVATE.search(name) or is_tracked(root / name)}
 
 

@@ -103,10 +103,10 @@ def main_branch(path: Path) -> str:
     raise BadInput(f"{path} has none of {', '.join(MAIN_BRANCHES)}: name what the change starts from with --base")
 
 
-def uncommitted_files(root: Path, told: Callable[[str], None]) -> dict[str, bytes | None]:
+def uncommitted_files(root: Path, progress: Callable[[str], None]) -> dict[str, bytes | None]:
     """The files of a work tree that differ from HEAD, untracked ones included, as they are now; None for deleted ones.
 
-    What git ignores is left out, and so are symlinks; files that are too large or cannot be read are, too, and `told`.
+    What git ignores is left out, and so are symlinks; files that are too large or cannot be read are, too, with a line of `progress`.
     Raises BadInput for more than MOST_UNCOMMITTED files.
     """
     config = _without_filters(root)
@@ -125,9 +125,9 @@ def uncommitted_files(root: Path, told: Callable[[str], None]) -> dict[str, byte
         if not path.is_file():
             found[name] = None
         elif path.stat().st_size > LARGEST_UNCOMMITTED:
-            told(f"left out: {name} ({path.stat().st_size >> 20} MB, over {LARGEST_UNCOMMITTED >> 20})")
+            progress(f"left out: {name} ({path.stat().st_size >> 20} MB, over {LARGEST_UNCOMMITTED >> 20})")
         elif not os.access(path, os.R_OK):
-            told(f"left out: {name} (it may not be read)")
+            progress(f"left out: {name} (it may not be read)")
         else:
             found[name] = path.read_bytes()
     return found

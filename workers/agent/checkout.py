@@ -12,7 +12,7 @@ from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.diffs import unified
 from workers.errors import ApprenticeError
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, PRIVATE, refusal
-from workers.sandbox.run_tests import left_out
+from workers.sandbox.checkout_files import left_out
 
 LARGEST_FILE = 1 << 20
 MOST_FILES = 20_000

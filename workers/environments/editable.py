@@ -21,8 +21,8 @@ from workers.environments.interpreters import Interpreter
 from workers.environments.metadata import declared, requirement
 from workers.environments.tree_files import TreeFiles
 from workers.errors import CannotRun
+from workers.sandbox.checkout_files import python_files
 from workers.sandbox.launching import WORKSPACE
-from workers.sandbox.run_tests import python_files
 
 MOST_BYTES = 1 << 20
 SELDOM_PROJECTS = frozenset({"tests", "test", "testing", "examples", "docs", "fixtures", "node_modules"})

@@ -32,7 +32,8 @@ from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.source import parsed
-from workers.sandbox.run_tests import Project, is_test_file
+from workers.sandbox.checkout_files import is_test_file
+from workers.sandbox.run_tests import Project
 from workers.work_tree import MOST_DIFFERING
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from memory.retrieval.index import terms
 from workers.git_command import GitLimits, run_git
-from workers.sandbox.run_tests import is_test_file
+from workers.sandbox.checkout_files import is_test_file
 
 _LIMITS = GitLimits(memory_mb=1024, cpu_seconds=120, output_mb=64)
 MOST_CHANGES = 20_000

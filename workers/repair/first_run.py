@@ -15,8 +15,9 @@ from pathlib import Path, PurePosixPath
 from workers.ports import Ending, Limits, Sandbox
 from workers.repair.out_of_reach import out_of_reach
 from workers.repair.time_allowance import TimeAllowance
+from workers.sandbox.checkout_files import is_test_file, python_files
 from workers.sandbox.report import TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, is_test_file, python_files, run_tests
+from workers.sandbox.run_tests import Project, TestRun, run_tests
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""

@@ -28,8 +28,9 @@ from workers.repair.first_run import (
     without,
 )
 from workers.repair.time_allowance import TimeAllowance
+from workers.sandbox.checkout_files import python_files
 from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, python_files, run_tests
+from workers.sandbox.run_tests import Project, TestRun, run_tests
 
 STUCK_SECONDS = 10.0
 """How long tests that wait for ever are traced."""

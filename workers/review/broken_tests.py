@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from workers.ports import Limits, Sandbox
+from workers.sandbox.checkout_files import is_test_file, python_files
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, is_test_file, python_files, run_tests
+from workers.sandbox.run_tests import Project, TestRun, run_tests
 
 LEAST_SECONDS = 5.0
 """No run is begun with less time than this."""

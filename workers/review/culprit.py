@@ -12,8 +12,8 @@ from workers.diffs import split_lines, unified
 from workers.line_matching import LineMatcher
 from workers.review.broken_tests import BrokenTest, ComparedTests
 from workers.review.suggestions import RunTests
+from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import is_test_file
 
 MOST_TRIALS = 12
 """Parts that are taken back in turn, each in a run of the broken tests; and as often several parts at once."""

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from workers.diffs import Change
 from workers.review.source import parsed
-from workers.sandbox.run_tests import is_test_file
+from workers.sandbox.checkout_files import is_test_file
 
 MAX_TEST_FILES = 100
 """More test files than this are as well run as the whole suite."""

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.errors import BadInput
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
-from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
-from workers.sandbox.launching import WORKSPACE, is_environment, prefixes
+from workers.sandbox.checkout_files import exists, is_test_file, python_files
+from workers.sandbox.launching import WORKSPACE, prefixes
 from workers.sandbox.report import (
     OWN_ENDINGS,
     DecodedReport,
@@ -147,21 +147,6 @@ def _has_tests(tree: Path) -> bool:
         if path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace"):
             return True
     return any(is_test_file(file.name) for file in python_files(tree))
-
-
-def python_files(tree: Path) -> Iterator[Path]:
-    """The Python files of a checkout that a copy of it holds, without those of its environments."""
-    for directory, subdirectories, names in os.walk(tree):
-        here = Path(directory)
-        subdirectories[:] = sorted(name for name in subdirectories if not left_out(here / name))
-        yield from (here / name for name in sorted(names) if name.endswith(".py"))
-
-
-def left_out(directory: Path) -> bool:
-    """Whether a copy of the checkout leaves a directory out: an environment, a cache, or git's."""
-    if directory.name in ENVIRONMENTS:
-        return is_environment(directory)
-    return directory.name in NEVER_COPIED
 
 
 def _words_of(text: str, tree: Path, home: Path, python: Path) -> tuple[str, ...]:
@@ -327,13 +312,12 @@ def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
 
     The plugin deselects the rest in any case. Single tests that it names give way to the files of those that are wanted.
     """
-    words = project.test_command
-    named = [word for word in words[1:] if _is_path(project, word)]
-    if not tests or not _is_pytest(words) or (named and not any("::" in word for word in named)):
+    words, named = project.test_command, _paths(project)
+    if not tests or not _is_pytest(words) or (named and not any("::" in words[at] for at in named)):
         return words
     files = sorted({test.partition("::")[0] for test in tests})
     there = all((project.tree / file).exists() for file in files)
-    return (*(word for word in words if word not in named), *map(project.argument, files)) if there else words
+    return (*_without(words, named), *map(project.argument, files)) if there else words
 
 
 def _is_pytest(words: Sequence[str]) -> bool:
@@ -341,45 +325,64 @@ def _is_pytest(words: Sequence[str]) -> bool:
     return name in ("pytest", "py.test") or (name.startswith("python") and tuple(words[1:3]) == ("-m", "pytest"))
 
 
-def _is_path(project: Project, word: str) -> bool:
-    return not word.startswith("-") and exists(project.starts_with(word))
+_TAKES_A_VALUE = frozenset(
+    [
+        "-c",
+        "-k",
+        "-m",
+        "-n",
+        "-o",
+        "-p",
+        "-r",
+        "-W",
+        "--basetemp",
+        "--confcutdir",
+        "--cov",
+        "--cov-config",
+        "--deselect",
+        "--ignore",
+        "--ignore-glob",
+        "--junitxml",
+        "--maxfail",
+        "--override-ini",
+        "--rootdir",
+    ]
+)
+"""Options of pytest, pytest-cov and pytest-xdist whose value is a word of its own, which may be called as a file is."""
 
 
-def exists(path: Path) -> bool:
-    """Whether there is such a file or directory; False also for what is too long to be a name, as a word of a command may be."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+def _paths(project: Project) -> list[int]:
+    """The places of those words of the test command that name files and directories to run."""
+    words = project.test_command
+    first = 3 if words[1:2] == ("-m",) else 1
+    places = (at for at in range(first, len(words)) if words[at - 1] not in _TAKES_A_VALUE)
+    return [at for at in places if not words[at].startswith("-") and exists(project.starts_with(words[at]))]
+
+
+def _without(words: Sequence[str], places: Collection[int]) -> tuple[str, ...]:
+    return tuple(word for at, word in enumerate(words) if at not in places)
 
 
 def whole_suite(project: Project) -> Project | None:
     """The project with a command that runs all its tests; None where its own names no paths, or those of all test files."""
-    words = project.test_command
-    named = [word for word in words[1:] if _is_path(project, word)]
+    words, named = project.test_command, _paths(project)
     if not named or not _is_pytest(words):
         return None
-    whole = [project.starts_with(word) for word in named if "::" not in word]
+    whole = [project.starts_with(words[at]) for at in named if "::" not in words[at]]
     files = [file for file in python_files(project.tree) if is_test_file(file.name)]
     if all(any(file.is_relative_to(path) for path in whole) for file in files):
         return None
-    return replace(project, test_command=tuple(word for word in words if word not in named))
+    return replace(project, test_command=_without(words, named))
 
 
 def with_tests(project: Project, tests: Sequence[str]) -> Project:
     """The project with a command that runs these tests too, where its own names single tests."""
     words = project.test_command
-    if not _is_pytest(words) or not any("::" in word and _is_path(project, word) for word in words[1:]):
+    if not _is_pytest(words) or not any("::" in words[at] for at in _paths(project)):
         return project
     split = (test.partition("::") for test in tests)
     more = (f"{project.argument(path)}::{name}" for path, _, name in split)
     return replace(project, test_command=(*words, *more))
-
-
-def is_test_file(path: str) -> bool:
-    """Whether a file is called as pytest's files of tests are."""
-    name = PurePosixPath(path).name
-    return name.startswith("test_") or name.endswith("_test.py")
 
 
 def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> TestReport:

@@ -91,6 +91,23 @@ def test_a_word_of_the_command_may_be_longer_than_a_name(tree: Path) -> None:
     assert project.named_tests() == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("command", "whole"),
+    [
+        ("python -m pytest -c ci.ini tests/test_a.py", "python -m pytest -c ci.ini"),
+        ("pytest --ignore tests/slow tests/test_a.py -k tests", "pytest --ignore tests/slow -k tests"),
+        ("python -m pytest -k tests", None),
+    ],
+)
+def test_a_value_of_an_option_names_no_tests(command: str, whole: str | None, tree: Path) -> None:
+    """Though there is a file or directory of this name: it stays where it is when all tests are run."""
+    for name in ("ci.ini", "tests/test_a.py", "tests/test_b.py", "tests/slow/test_c.py"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("")
+    found = whole_suite(discover(tree, python=None, test_command=command))
+    assert (found and " ".join(found.test_command)) == whole
+
+
 def test_a_script_of_the_checkout_can_be_the_command(tree: Path) -> None:
     """A relative path is looked up in the checkout."""
     (tree / "check").write_text("#!/bin/sh\n")

@@ -1,0 +1,39 @@
+"""The files of a checkout that count: its Python files and its tests, without environments and caches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
+from workers.sandbox.launching import is_environment
+
+
+def python_files(tree: Path) -> Iterator[Path]:
+    """The Python files of a checkout that a copy of it holds, without those of its environments."""
+    for directory, subdirectories, names in os.walk(tree):
+        here = Path(directory)
+        subdirectories[:] = sorted(name for name in subdirectories if not left_out(here / name))
+        yield from (here / name for name in sorted(names) if name.endswith(".py"))
+
+
+def left_out(directory: Path) -> bool:
+    """Whether a copy of the checkout leaves a directory out: an environment, a cache, or git's."""
+    if directory.name in ENVIRONMENTS:
+        return is_environment(directory)
+    return directory.name in NEVER_COPIED
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file is called as pytest's files of tests are."""
+    name = PurePosixPath(path).name
+    return name.startswith("test_") or name.endswith("_test.py")
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file or directory; False also for what is too long to be a name, as a word of a command may be."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
