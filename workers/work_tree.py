@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workers.errors import BadInput, CannotRun
 from workers.git_command import GitCommandFailed, TooMuchForGit, run_git
+from workers.settings import variable
 
 MOST_UNCOMMITTED, LARGEST_UNCOMMITTED = 2_000, 4 << 20
 
@@ -109,7 +110,7 @@ def uncommitted_files(root: Path, progress: Callable[[str], None]) -> dict[str, 
     What git ignores is left out, and so are symlinks; files that are too large or cannot be read are, too, with a line of `progress`.
     Raises BadInput for more than MOST_UNCOMMITTED files.
     """
-    config = _without_filters(root)
+    config = _without_filters(root) | _ignored_everywhere(root)
     shape = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
     changed = run_git("diff", *shape, "HEAD", at=root, config=config).split(b"\0")
     new = run_git("ls-files", "--others", "--exclude-standard", "-z", at=root, config=config).split(b"\0")
@@ -149,6 +150,23 @@ def _without_filters(path: Path) -> dict[str, str]:
     drivers = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
     off = {"clean": "", "smudge": "", "process": "", "required": "false"}
     return {f"{driver}.{key}": value for driver in drivers for key, value in off.items()}
+
+
+def _ignored_everywhere(root: Path) -> dict[str, str]:
+    """The setting that names what the user ignores in every repository; none where this one has its own, or there is no file.
+
+    It is the only one of the user's settings that git gets from us, as it runs nothing: what it names is not part of the project.
+    """
+    home, asked = Path(variable("HOME") or os.devnull), ("config", "--type=path", "--get", "core.excludesFile")
+    users = {"HOME": str(home), "GIT_CONFIG_GLOBAL": str(home / ".gitconfig")}
+    with suppress(GitCommandFailed):
+        run_git(*asked, at=root)
+        return {}
+    named = home / ".config" if not variable("XDG_CONFIG_HOME") else Path(variable("XDG_CONFIG_HOME"))
+    file = named / "git" / "ignore"
+    with suppress(GitCommandFailed):
+        file = Path(os.fsdecode(run_git(*asked, at=root, extra=users)).rstrip("\n"))
+    return {"core.excludesFile": str(file)} if os.access(file, os.R_OK) else {}
 
 
 def origin(path: Path) -> str:

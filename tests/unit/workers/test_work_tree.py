@@ -36,6 +36,29 @@ def test_files_as_they_were_before_uncommitted_changes(tmp_path: Path) -> None:
     assert before_changes(tmp_path) == {"a.py": b"a = 1\n", **{f"sub/{name}": text for name, text in below.items()}}
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_what_the_user_ignores_everywhere_is_not_the_projects(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By git's own file for that, or one that the user's settings name."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    branch = Branch(project)
+    branch.commit({"a.py": "a = 1\n"})
+    ignored = home / (".ignored" if named else ".config/git/ignore")
+    ignored.parent.mkdir(parents=True)
+    ignored.write_text(".idea/\nnotes.txt\n")
+    if named:
+        (home / ".gitconfig").write_text("[core]\n\texcludesFile = ~/.ignored\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in ("notes.txt", "b.py"):
+        (project / name).write_text("b = 1\n")
+    assert uncommitted_files(project, print) == {"b.py": b"b = 1\n"}
+    branch.git("config", "core.excludesFile", "/dev/null")
+    assert uncommitted_files(project, print).keys() == {"b.py", "notes.txt"}, "the repository's own setting counts"
+
+
 def test_without_git_nothing_is_tracked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A repair needs none of it."""
     Branch(tmp_path).commit({"a.py": "a = 1\n"})
