@@ -196,19 +196,21 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
     ] == list(before)
 
 
-def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> None:
-    """Cut off before its patch, a strategy leaves what it ruled out: the next time it comes to the patch in fewer candidates.
+@pytest.mark.parametrize(("name", "files"), [("shelf", SHELF), ("queue", QUEUE)])
+def test_a_second_attempt_does_not_begin_anew(name: str, files: dict[str, str], house: House, fresh: House) -> None:
+    """Cut off before its patch, a strategy leaves what it ruled out: the next time its first candidate is the patch.
 
     The next repair begins with other strategies: the table has learned that this one failed.
     """
-    cold = candidates(fresh.repair("shelf", SHELF, session=partial(FirstFound, most=200)))
-    cut = house.repair("shelf", SHELF, session=partial(FirstFound, most=cold - 1))
+    first = fresh.repair(name, files, session=partial(FirstFound, most=200))
+    assert first.proven is not None
+    cold = candidates(first)
+    cut = house.repair(name, files, session=partial(FirstFound, most=cold - 1))
     assert cut.proven is None
-    assert sum(len(each.ruled_out) for each in latest(house.store, "o/shelf")) == cold - 1
-    again = house.repair("shelf", SHELF, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
+    assert sum(len(each.ruled_out) for each in latest(house.store, f"o/{name}")) == cold - 1
+    again = house.repair(name, files, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
     assert again.proven is not None
-    cut_off = [attempt.strategy for attempt in cut.attempts if attempt.candidates][-1]
-    assert (again.proven.strategy, again.proven.candidates) == (cut_off, 1)
+    assert (again.proven.strategy, again.proven.candidates) == (first.proven.strategy, 1)
     assert again.proven.candidates < cold
     chosen = [each.decision.chosen for each in house.store.ledger.logged(TaskKind.REPAIR)]
     assert "retry:last_attempt" in chosen
