@@ -297,9 +297,8 @@ def first_of_best_order(
     the episode can follow any number of others, for Q(s, a) = p a - cost, and after an attempt it may stop, for nothing.
     Without any, and where nothing is worth its cost, it is the strategy with the greatest product.
     """
-    gains, rows = proof * acceptance - costs, np.arange(len(proof))
+    gains, rows, worth = proof * acceptance - costs, np.arange(len(proof)), np.zeros((attempts + 1, len(proof)))
     first: NDArray[np.intp] = np.argmax(proof * acceptance, axis=1)
-    worth = np.zeros((attempts + 1, len(proof)))
     if ending:
         worth[-1] = gains[:, ending].max(axis=1)
         worth[:-1] = np.maximum(worth[-1], 0.0)

@@ -247,7 +247,7 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
     mirror = context.mirror(job.repository, github)
     try:
         mirror.fetch(job.head_sha)
-    except Gone:  # pushed over meanwhile: a later event has the newer head
+    except Gone:  # pushed over meanwhile: nothing can be compared
         return
     actor = job.actor
     permission = github.permission(actor)

@@ -183,11 +183,10 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
 def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     try:
         follow_ups = _flow(context, job)(job, context)
-    except (
-        JobStopped
-    ) as error:  # where the lease is still ours, what comes next in this conversation need not wait for its end
+    except JobStopped as error:
         ended(leased, RunResult.STOPPED, reason=str(error))
         now = context.clock()
+        # Where the lease is still ours, the next job of the conversation does not wait for its end.
         context.store.inbox.postpone(leased, now=now, until=now, reason=str(error))
     except Unavailable as error:
         _wait(context, leased, job, error, send)
