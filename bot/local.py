@@ -27,6 +27,7 @@ from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
 from workers.flows.configured import file_at
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
+from workers.git_command import program as git_program
 from workers.home import scratch
 from workers.messages.configuration import left_out
 from workers.repair.episode import repair
@@ -245,6 +246,7 @@ def review(
     """
     root = top_level(path) if path.is_dir() else None
     if root is None:
+        git_program()  # raises CannotRun where it is git that is missing
         raise BadInput(f"{path} is not inside a git repository; give the root of one")
     base = base or main_branch(root)
     base_sha, head_sha = local_commits(root, (base, head or "HEAD"))
