@@ -440,7 +440,7 @@ def apart(project: Project, wanted: ScreeningTests, tried: Candidate) -> TestRep
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("while True: pass", TIMEOUT),
+        pytest.param("while True: pass", TIMEOUT, marks=pytest.mark.extended),
         ("import os; os._exit(0)", CRASH),
         pytest.param("import os; os.kill(os.getpid(), 9)", CRASH, marks=pytest.mark.extended),
         pytest.param("import os, signal; os.kill(os.getppid(), 9); signal.pause()", CRASH, marks=pytest.mark.extended),
@@ -463,6 +463,7 @@ def test_a_candidate_that_harms_its_process_harms_no_other(
     assert screen.note == ""
 
 
+@pytest.mark.extended
 def test_what_computes_too_long_comes_after_the_others_and_once(ledger: Project, selection: ScreeningTests) -> None:
     """A slow repair is deferred, not lost: candidates behind it are judged first, then it gets more time and passes."""
     slow = edit(

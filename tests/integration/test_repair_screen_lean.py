@@ -263,11 +263,8 @@ def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> 
         ]
 
 
-@pytest.mark.parametrize(
-    "conftest",
-    [SOFTENING, *(pytest.param(each, marks=pytest.mark.extended) for each in ("", RETRYING))],
-    ids=["softening", "plain", "retrying"],
-)
+@pytest.mark.extended
+@pytest.mark.parametrize("conftest", [SOFTENING, "", RETRYING], ids=["softening", "plain", "retrying"])
 def test_each_test_ends_as_in_a_fresh_process(tmp_path: Path, conftest: str) -> None:
     """Captured output and logs, warnings, directories, fixtures, cases, skips and expected failures, with any plugin."""
     project = written(tmp_path, {**SHOP, "conftest.py": conftest})
@@ -386,11 +383,8 @@ def unplaced(text: str) -> Candidate:
     )
 
 
-@pytest.mark.parametrize(
-    "others",
-    [LEAVING_TRACES, *(pytest.param(each, marks=pytest.mark.extended) for each in (WITHOUT, ENDING))],
-    ids=["traces", "none", "ending"],
-)
+@pytest.mark.extended
+@pytest.mark.parametrize("others", [LEAVING_TRACES, WITHOUT, ENDING], ids=["traces", "none", "ending"])
 def test_candidates_that_share_a_fork_are_judged_as_if_alone(tmp_path: Path, others: tuple[str, ...]) -> None:
     """Whatever a wrong candidate leaves behind, the right one after it is found, and all verdicts are what they were."""
     project = written(tmp_path, BASKET)

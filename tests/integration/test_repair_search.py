@@ -46,6 +46,7 @@ def test_a_key_is_cleaned():
 """
 
 
+@pytest.mark.extended
 def test_the_condition_that_a_broad_edit_lacks_is_tried_next(tmp_path: Path) -> None:
     """One edit is given, which refuses what was accepted; the one that is proven refuses the tab alone."""
     (tmp_path / "keys.py").write_text(SOURCE)

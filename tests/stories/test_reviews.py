@@ -543,6 +543,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
         assert town.checks(number)[0].title == "4 findings"
 
 
+@pytest.mark.extended
 def test_failed(town: Town) -> None:
     """A review that fails never looks green: a neutral check run says "Not reviewed" and why."""
     town.playground.before("POST", r"/reviews$", fail(422, "Unprocessable Entity"), nth=0)

@@ -99,6 +99,7 @@ def problems_under(rules: Iterable[dict[str, object]]) -> str:
     return done.stdout.decode().strip()
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 def test_bubblewrap_runs_under_it_and_needs_all_of_it() -> None:
     """The kernel applies the profile to a process that builds a sandbox: it works, and not with one group less."""

@@ -49,7 +49,7 @@ def test_an_empty_ledger_changes_nothing(context: JobContext) -> None:
     assert context.store.policy_events.all() == []
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_workers_use_the_former_from_the_next_task_on(context: JobContext) -> None:
     """A worse version is left once, and the next task's learner decides with the former."""
     worse_than_control(context)

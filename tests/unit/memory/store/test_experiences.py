@@ -94,6 +94,7 @@ def test_vectors_of_one_embedder_have_one_length(store: Store, now: datetime) ->
     assert set(store.experiences.vectors_of("mini", "ab")) == {"a"}
 
 
+@pytest.mark.extended
 def test_many_vectors_can_be_put(store: Store, now: datetime) -> None:
     """More vectors than one statement has room for can be put at once."""
     store.experiences.add(experience("a", now), "")
