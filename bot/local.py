@@ -276,7 +276,9 @@ def review(
     for line in left_out(reviewed.findings_left_out, reviewed.files_left_out):
         context.progress(line)
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
-    decided = choose(reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings)
+    decided = choose(
+        reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings, sampled=False
+    )
     result = LocalReview(reviewed=reviewed, decided=decided, base=base)
     _remember(result, task, context)
     return result

@@ -254,7 +254,7 @@ def _models(settings: WorkerSettings, store: Store, clock: Clock) -> Models | No
         return None
     if find_spec("openai") is None:
         raise BadInput(
-            "APPRENTICE_MODEL_BASE_URL names a model, and its client is not installed: pip install 'apprentice[model]'"
+            "APPRENTICE_MODEL_BASE_URL names a model, and its client is not installed: install Apprentice with the extra model"
         )
     from workers.llm.client import models_of
 

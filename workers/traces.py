@@ -46,7 +46,7 @@ def configure(settings: Settings, process: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError as error:
         raise BadInput(
-            "APPRENTICE_TRACES_URL is set, and OpenTelemetry is not installed: pip install 'apprentice[otel]'"
+            "APPRENTICE_TRACES_URL is set, and OpenTelemetry is not installed: install Apprentice with the extra otel"
         ) from error
     provider = TracerProvider(resource=Resource.create({"service.name": f"apprentice-{process}"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.traces_url)))

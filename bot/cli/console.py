@@ -78,7 +78,7 @@ def missing_extra(error: ModuleNotFoundError) -> str:
     """What to install where a module of an extra is missing; empty for any other module."""
     module = (error.name or "").partition(".")[0]
     extra = next((name for name, modules in EXTRAS.items() if module in modules), "")
-    return extra and f"this command needs {module}, which is not installed: pip install 'apprentice[{extra}]'"
+    return extra and f"this command needs {module}, which is not installed: install Apprentice with the extra {extra}"
 
 
 def complain(line: str) -> None:

@@ -13,8 +13,8 @@ known() { case " $2 " in *" $1 "*) ;; *) refuse "the input $3 is one of: $2" ;; 
 
 install() {
     local wanted=${ACTION_VERSION:-$(cd "$(dirname "$0")/../.." && pwd)}
-    if [[ $wanted =~ ^[0-9][0-9A-Za-z.+!-]*$ ]]; then wanted="apprentice[types]==$wanted"; else wanted="$wanted[types]"; fi
-    [[ $wanted != -* ]] || refuse "the input version is a version, a wheel or a directory"
+    # Not a name: the one on the package index is another project.
+    [[ -e $wanted && $wanted != -* ]] || refuse "the input version is a wheel or a directory"
     if ! command -v bwrap >/dev/null; then
         sudo --non-interactive apt-get install --quiet --yes bubblewrap ||
             refuse "bubblewrap is not installed, and nothing of a pull request runs without it"
@@ -28,7 +28,7 @@ install() {
     fi
     mkdir -p "$APPRENTICE_HOME"
     "$ACTION_PYTHON" -m venv "$place/environment"
-    "$place/environment/bin/python" -m pip install --quiet --disable-pip-version-check "$wanted"
+    "$place/environment/bin/python" -m pip install --quiet --disable-pip-version-check "$wanted[types]"
 }
 
 review() {

@@ -175,11 +175,13 @@ def decide_posting(
     learnings: Sequence[Learnings] = (),
     past: HistoryHint | None = None,
     made: Decision | None = None,
+    sampled: bool = True,
 ) -> PostingDecision:
     """Decide, and record, what to do with a finding. The chosen word is an `Action`.
 
-    A decision that an earlier worker already `made` is kept. The control arm is not uniform over the actions, which would
-    annoy users: it decides as on the first day, from the prior alone, with the same floor.
+    Where it is not `sampled` the likeliest action is chosen: a draw teaches only where people answer. A decision that an
+    earlier worker already `made` is kept. The control arm is not uniform over the actions, which would annoy users: it
+    decides as on the first day, from the prior alone, with the same floor.
     """
     appraisal = appraise(
         learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven, learnings=learnings, past=past
@@ -188,6 +190,8 @@ def decide_posting(
         chances = posting_chances(
             appraisal.belief, finding, suggestion_proven=suggestion_proven, slots_left=slots_left, rng=learner.rng
         )
+        if not sampled:
+            chances = {max(chances, key=chances.__getitem__): 1.0}
         features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
         state = state_of(repository, finding)
         made = learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)

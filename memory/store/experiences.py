@@ -301,7 +301,7 @@ def open_vector_table(database: Database, embedder_id: str, dimensions: int) -> 
             connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
             table.create(connection, checkfirst=True)
     except ImportError:
-        why = "its package is not installed: pip install 'apprentice[postgresql]'"
+        why = "its package is not installed: install Apprentice with the extra postgresql"
     except DBAPIError as error:
         why = str(error.orig).strip().partition("\n")[0]
     else:

@@ -72,7 +72,7 @@ def root(address: str) -> str:
 def test_registers_and_keeps_what_it_is_given(tmp_path: Path, api: str) -> None:
     """The form asks for the App; GitHub's answer becomes files that only their owner reads, one for each process."""
     into = tmp_path / "app"
-    with registering(into, api, "--organization", "acme") as (process, address):
+    with registering(into, api, "--organization", "acme", "--name", "Apprentice Acme") as (process, address):
         assert httpx.get(root(address)).status_code == 404
         page = unescape(httpx.get(address).text)
         action = re.search(r'action="([^"]+)"', page)
@@ -80,18 +80,20 @@ def test_registers_and_keeps_what_it_is_given(tmp_path: Path, api: str) -> None:
         assert action[1].startswith("https://github.com/organizations/acme/settings/apps/new?state=")
         manifest = json.loads(page.partition('name="manifest" value="')[2].partition('">\n')[0])
         assert manifest["hook_attributes"] == {"url": "https://bot.example/webhook", "active": True}
+        assert manifest["name"] == "Apprentice Acme"
         assert manifest["redirect_url"] == f"{root(address)}/created"
         state = urllib.parse.parse_qs(urllib.parse.urlsplit(action[1]).query)["state"][0]
         assert httpx.get(f"{root(address)}/created", params={"code": "good", "state": "guessed"}).status_code == 404
         assert httpx.get(f"{root(address)}/created", params={"code": "good", "state": state}).status_code == 200
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert said.splitlines()[-1].endswith("https://github.example/apps/apprentice-acme/installations/new")
+    assert said.splitlines()[-2].endswith("https://github.example/apps/apprentice-acme/installations/new")
+    assert said.splitlines()[-1].endswith("@apprentice-acme help")
     kept = {path.name: path.read_text() for path in into.iterdir()}
     assert kept == {
         ".gitignore": "*\n",
         "private-key.pem": APP["pem"],
-        "apprentice.env": "APPRENTICE_BOT_NAME=apprentice-acme\n",
+        "apprentice.env": f"APPRENTICE_BOT_NAME=apprentice-acme\nAPPRENTICE_GITHUB_URL={api}\n",
         "web.env": "APPRENTICE_WEBHOOK_SECRET=hush\n",
         "mint.env": "APPRENTICE_APP_ID=41\n",
         "worker.env": "# Settings of a model, if you use one: see docs/model.md\n",

@@ -59,7 +59,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, command: str, extra: str) -> N
     done = without_extras(tmp_path, "from bot.cli.main import main; main()", command)
     assert done.returncode == 2
     assert done.stderr.startswith("apprentice: this command needs ")
-    assert done.stderr.endswith(f"which is not installed: pip install 'apprentice[{extra}]'\n")
+    assert done.stderr.endswith(f"which is not installed: install Apprentice with the extra {extra}\n")
     assert done.stderr.count("\n") == 1
 
 
@@ -90,7 +90,7 @@ def test_the_wheel_alone(tmp_path: Path) -> None:
     (shop / "shop" / "typed.py").write_text("def three() -> int:\n    return 3\n", encoding="utf-8")
     reviewed = run(program, "review", shop, home=home)
     assert "F401" in reviewed
-    assert "typed.py: not read by mypy: it is not installed: pip install 'apprentice[types]'" in reviewed
+    assert "typed.py: not read by mypy: it is not installed: install Apprentice with the extra types" in reviewed
 
     assert size(environment) < MEGABYTES
     assert not list(environment.glob("lib/python*/site-packages/torch"))

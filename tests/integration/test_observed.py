@@ -182,7 +182,7 @@ def test_traces_need_their_extra(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "apprentice: APPRENTICE_TRACES_URL is set, and OpenTelemetry is not installed: pip install 'apprentice[otel]'\n"
+        "apprentice: APPRENTICE_TRACES_URL is set, and OpenTelemetry is not installed: install Apprentice with the extra otel\n"
     )
 
 

@@ -173,10 +173,11 @@ def choose(
     learnings: Sequence[Learnings],
     known: AbstractSet[str] = frozenset(),
     made: Mapping[str, Decision] = MappingProxyType({}),
+    sampled: bool = True,
 ) -> Mapping[str, PostingDecision]:
     """A decision for every finding but the `known`, which an earlier round decided: a push is no second draw.
 
-    `made` are the decisions, by fingerprint, of an earlier worker on the same task.
+    `made` are the decisions, by fingerprint, of an earlier worker on the same task. `sampled` is that of `decide_posting`.
     """
     decided = partial(
         decide,
@@ -188,6 +189,7 @@ def choose(
         taste=context.taste(TaskKind.REVIEW, task.repository),
         learnings=learnings,
         past=hints(reviewed, known_lessons(task.repository, context)),
+        sampled=sampled,
     )
     here, elsewhere = (
         [finding for finding in findings if finding.fingerprint not in known]

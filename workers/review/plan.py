@@ -216,12 +216,13 @@ def decide(
     taste: PreferenceModel | None = None,
     learnings: Sequence[Learnings] = (),
     past: Mapping[str, HistoryHint] = MappingProxyType({}),
+    sampled: bool = True,
 ) -> Mapping[str, PostingDecision]:
     """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
     Of equally bad findings, the one that the preference model `taste` ranks higher chooses first; `learnings` from
-    elsewhere are a prior, and so is the repository's `past`, by fingerprint.
+    elsewhere are a prior, and so is the repository's `past`, by fingerprint. `sampled` is that of `decide_posting`.
     """
     decided: dict[str, PostingDecision] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
@@ -236,6 +237,7 @@ def decide(
             learnings=learnings,
             past=past.get(finding.fingerprint),
             made=made.get(finding.fingerprint),
+            sampled=sampled,
         )
         slots -= decided[finding.fingerprint].action in INLINE
     return decided

@@ -8,9 +8,10 @@ from __future__ import annotations
 import configparser
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import islice, takewhile
 from pathlib import Path
 
 from memory.parsing import BOM
@@ -20,6 +21,7 @@ from workers.review.source import Unread, read_text
 _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
 _SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")
 _PATTERN = re.compile(r"(?!/)(?!.*\.\.)[\w.*?/-]{1,200}")
+_BRACES = re.compile(r"([^{}]*)\{([^{}]*)\}([^{}]*)")
 _TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
 _LENGTH = re.compile(r"[0-9]{1,3}")
 _OLDEST, _NEWEST = 7, 14
@@ -116,11 +118,7 @@ def ruff_options(base: Path) -> RuffOptions:
     if not found:
         return _of_flake8(base)
     lint = {**found, **table(found, "lint")}
-    ignores = {
-        pattern: codes
-        for pattern, wanted in list(table(lint, "per-file-ignores").items())[:_MOST]
-        if _PATTERN.fullmatch(pattern) and (codes := _harmless(wanted))
-    }
+    of_files = (*table(lint, "per-file-ignores").items(), *table(lint, "extend-per-file-ignores").items())
     length, target = found.get("line-length"), found.get("target-version")
     select, more = _codes(_strings(lint.get("select"))), _codes(_strings(lint.get("extend-select")))
     return RuffOptions(
@@ -128,7 +126,7 @@ def ruff_options(base: Path) -> RuffOptions:
         checked=(*(select or RUFF_DEFAULTS), *more),
         ignore=_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
         extend_select=more,
-        per_file_ignores=ignores,
+        per_file_ignores=_ignores((each, wanted) for pattern, wanted in of_files for each in _alternatives(pattern)),
         line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
         target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
     )
@@ -142,12 +140,6 @@ RUFF_FILES = (".ruff.toml", "ruff.toml", "pyproject.toml", *_FLAKE8)
 def _of_flake8(base: Path) -> RuffOptions:
     """From the first file with a section for flake8."""
     found = next(filter(None, (_ini(base, name, "flake8") for name in _FLAKE8)), {})
-    pairs = (line.partition(":") for line in str(found.get("per-file-ignores") or "").splitlines())
-    ignores = {
-        pattern.strip(): codes
-        for pattern, _, wanted in list(pairs)[:_MOST]
-        if _PATTERN.fullmatch(pattern.strip()) and (codes := _harmless(_listed(wanted)))
-    }
     length = str(found.get("max-line-length") or "")
     select, more = _codes(_listed(found.get("select"))), _codes(_listed(found.get("extend-select")))
     return RuffOptions(
@@ -155,9 +147,34 @@ def _of_flake8(base: Path) -> RuffOptions:
         checked=(*(select or FLAKE8_DEFAULTS), *more) if found else (),
         ignore=_harmless([*_listed(found.get("ignore")), *_listed(found.get("extend-ignore"))]),
         extend_select=more,
-        per_file_ignores=ignores,
+        per_file_ignores=_ignores(_files_with_codes(found.get("per-file-ignores"))),
         line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
     )
+
+
+def _ignores(of_files: Iterable[tuple[str, object]]) -> dict[str, tuple[str, ...]]:
+    """The codes that are ignored in files, by pattern; those of a pattern that occurs twice together."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pattern, wanted in islice(of_files, _MOST):
+        if _PATTERN.fullmatch(pattern) and (codes := _harmless(wanted)):
+            found[pattern] = (*found.get(pattern, ()), *codes)
+    return found
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """A pattern of ruff's without its braces: `{a,b}/c` is `a/c` and `b/c`."""
+    braces = _BRACES.fullmatch(pattern)
+    return [f"{braces[1]}{each}{braces[3]}" for each in braces[2].split(",")] if braces else [pattern]
+
+
+def _files_with_codes(text: object) -> Iterator[tuple[str, list[str]]]:
+    """The files of a value of flake8's, each with its codes. Files that share codes are listed before one colon."""
+    *before, last = [_listed(part) for part in str(text or "").split(":")]
+    files = before[0] if before else []
+    for words in (*before[1:], last):
+        codes = list(takewhile(_CODE.fullmatch, words))
+        yield from ((file, codes) for file in files)
+        files = words[len(codes) :]
 
 
 def _listed(text: object) -> list[str]:

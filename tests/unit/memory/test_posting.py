@@ -44,6 +44,25 @@ def say(learner: Learner, what: Finding, kind: SignalKind, times: int, *, permis
         learner.record_signal(decision.id, kind, MAINTAINER, Permission(permission), f"comment:{next(sources)}")
 
 
+def test_without_a_draw_the_likeliest_action_is_chosen(learner: Learner) -> None:
+    """A local review hides nothing by chance: whatever the seed, the same finding is treated alike."""
+    chosen = [
+        review_policy.decide_posting(
+            learner,
+            f"t{number}",
+            "o/r",
+            finding(),
+            arm=Arm.LEARNED,
+            suggestion_proven=False,
+            slots_left=9,
+            sampled=False,
+        ).decision
+        for number in range(100)
+    ]
+    assert {(each.chosen, each.probabilities) for each in chosen} == {(Action.SUMMARY, (1.0,))}
+    assert {post(learner, finding()).chosen for _ in range(300)} > {Action.SUMMARY}
+
+
 @pytest.mark.parametrize("severity", list(Severity))
 def test_a_proven_suggestion_is_posted_inline_from_the_first_day(learner: Learner, severity: Severity) -> None:
     """Without any data, a finding whose suggestion was tested is very likely said inline."""

@@ -42,7 +42,7 @@ _INI = f".apprentice-{secrets.token_hex(8)}.ini"
 _NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-ignore", "annotation-unchecked", "note"})
 _TYPED_SHARE = 0.5
 _LINES_IN_MESSAGE = re.compile(r"\bline \d+")
-NOT_INSTALLED = "it is not installed: pip install 'apprentice[types]'"
+NOT_INSTALLED = "it is not installed: install Apprentice with the extra types"
 
 
 def is_installed() -> bool:

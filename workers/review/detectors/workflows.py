@@ -40,7 +40,7 @@ _PRINTS = re.compile(
     r"^\s*(?:-\s+)?(?:run:\s*)?(?:echo|printf|print|console\.log|Write-Host|Write-Output)\b", re.IGNORECASE
 )
 _LEADS_ON = re.compile(r"[|>]|::add-mask::|--password-stdin")
-_USED = re.compile(r"uses:\s*[\"']?([^\s\"'@:]{1,300})@")
+_USED = re.compile(r"uses:\s*[\"']?([^\s\"']{1,300})")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _PINNED = re.compile(r"@[0-9a-f]{40}$|@sha256:[0-9a-f]{64}$")
 _GITHUBS_OWN = frozenset({"actions", "github"})
@@ -149,10 +149,10 @@ def _permissions(file: _File) -> Iterator[RawFinding]:
 
 
 def _unpinned(file: _File) -> Iterator[RawFinding]:
-    trusted = set(_USED.findall(file.base))
+    trusted = {_name_and_version(each)[0] for each in _USED.findall(file.base)}
     used = [step.get("uses") for step in file.steps()] + [_entries(job).get("uses") for job in file.jobs()]
     for node in filter(None, used):
-        name, _, reference = _text_of(node).partition("@")
+        name, reference = _name_and_version(_text_of(node))
         if name.startswith("./") or name.partition("/")[0] in _GITHUBS_OWN or _PINNED.search(_text_of(node)):
             continue
         if name in trusted:
@@ -161,6 +161,15 @@ def _unpinned(file: _File) -> Iterator[RawFinding]:
             f"`{name}` is new here, and `{reference or 'latest'}` can be moved to other code; pin it to a full commit."
         )
         yield from (_finding(file, line, UNPINNED, Severity.MINOR, message) for line in file.added_in(node)[:1])
+
+
+def _name_and_version(used: str) -> tuple[str, str]:
+    """What names an action or an image, and its version, tag or digest; empty without one."""
+    name, _, version = used.partition("@")
+    if name.startswith("docker://") and ":" in name.rpartition("/")[2]:
+        name, _, tag = name.rpartition(":")
+        version = version or tag
+    return name, version
 
 
 def _printed(file: _File) -> Iterator[RawFinding]:

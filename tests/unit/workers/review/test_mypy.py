@@ -69,7 +69,7 @@ def test_without_the_extra_each_typed_file_counts_as_not_read() -> None:
     seen = detector.compare(Delta(head=tree, base={}, added={}, hunks={}), ["a.py", "b.py"])
     assert (seen.findings, dict(seen.unread)) == (
         (),
-        {"a.py": "it is not installed: pip install 'apprentice[types]'"},
+        {"a.py": "it is not installed: install Apprentice with the extra types"},
     )
 
 

@@ -79,6 +79,20 @@ def test_what_flake8_is_told_is_read(tmp_path: Path, name: str) -> None:
     assert ruff_options(tmp_path) == RuffOptions(checked=RUFF_DEFAULTS, line_length=90)
 
 
+def test_files_share_what_is_ignored(tmp_path: Path) -> None:
+    """Several files before one colon of flake8's, on one line or many; braces and both tables of ruff's."""
+    of_flake8 = "[flake8]\nper-file-ignores = a.py,b.py: F401,E501 c.py: E203\n    d.py\n    e.py:\n        F811\n"
+    (tmp_path / "setup.cfg").write_text(of_flake8)
+    assert ruff_options(tmp_path).per_file_ignores == {
+        **dict.fromkeys(("a.py", "b.py"), ("F401", "E501")),
+        "c.py": ("E203",),
+        **dict.fromkeys(("d.py", "e.py"), ("F811",)),
+    }
+    first = '[lint.per-file-ignores]\n"{a,b}/*.py" = ["F401"]\n'
+    (tmp_path / "ruff.toml").write_text(first + '[lint.extend-per-file-ignores]\n"a/*.py" = ["E501"]\n')
+    assert ruff_options(tmp_path).per_file_ignores == {"a/*.py": ("F401", "E501"), "b/*.py": ("F401",)}
+
+
 def test_the_own_linter_checks_what_it_selects_and_does_not_ignore(tmp_path: Path) -> None:
     """Its selection, or the linter's own; nothing where no linter is set up."""
     assert not ruff_options(tmp_path).checks("F401", "a.py")

@@ -107,6 +107,9 @@ def test_what_was_there_before_is_not_said() -> None:
     old = with_step("      - uses: someone/deploy@v1\n      - run: echo ${{ github.head_ref }}\n")
     assert rules(old, old.replace("make test", "make check")) == []
     assert rules(old, old.replace("deploy@v1", "deploy@v2")) == []
+    image = with_step("      - uses: docker://registry.example:5000/tools/lint:1\n")
+    assert rules(image, image.replace("lint:1", "lint:2")) == []
+    assert rules(image, image.replace("tools/lint", "tools/sign")) == [("WFL004", 14)]
 
 
 def test_a_new_trigger_makes_an_old_checkout_a_hole() -> None:
