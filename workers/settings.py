@@ -19,6 +19,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from workers.errors import BadInput
+from workers.model_settings import ModelAddress, ModelKey, ModelPrice, Principles
 from workers.redaction import own_secrets
 from workers.review_tool import ReviewTool
 
@@ -26,7 +27,6 @@ PREFIX = "APPRENTICE_"
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
 _PASSWORD = re.compile(r"[^:]*://[^:/@]*:([^@]+)@")
-_PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 
 S = TypeVar("S", bound="Settings")
 
@@ -43,7 +43,7 @@ def default_home() -> Path:
 class Settings(BaseSettings):
     """Settings of every process."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
@@ -237,19 +237,19 @@ class WorkerSettings(GitHubSettings):
         120.0, gt=0, description="Wall time of one sandboxed run of a test suite; twice as much processor time."
     )
     seed: int | None = Field(None, description="Seed of every random choice; default: a new one each time.")
-    model_base_url: str = Field(
+    model_base_url: ModelAddress = Field(
         "",
         description="Root of an OpenAI-compatible API, as `http://127.0.0.1:8000/v1`; empty: Apprentice uses no model.",
     )
-    model_api_key: SecretStr = Field(SecretStr(""), description="Key of that API; empty if it needs none.")
+    model_api_key: ModelKey = Field(SecretStr(""), description="Key of that API; empty if it needs none.")
     model: str = Field("", validate_default=True, description="Name of the model that repairs and reviews.")
     model_weak: str = Field(
         "", description="Name of a cheaper model that summarises and criticises; empty: the same model."
     )
-    model_price: str = Field(
+    model_price: ModelPrice = Field(
         "", description="US dollars per million tokens read, read from a cache, and written: `2.5,0.25,10`."
     )
-    model_weak_price: str = Field("", description="The price of the cheaper model; empty: as `model_price`.")
+    model_weak_price: ModelPrice = Field("", description="The price of the cheaper model; empty: as `model_price`.")
     model_tokens_per_run: int = Field(300_000, ge=0, description="Tokens for one repair or review; 0 for no limit.")
     model_tokens_per_day: int = Field(5_000_000, ge=0, description="Tokens a day (UTC) in total; 0 for no limit.")
     model_tokens_per_repository_day: int = Field(
@@ -267,11 +267,11 @@ class WorkerSettings(GitHubSettings):
     model_strategies: tuple[str, ...] = Field(
         MODEL_STRATEGIES, description="The strategies of a repair with a model, as JSON."
     )
-    model_principles: Path | None = Field(
+    model_principles: Principles = Field(
         None,
         description="A file of numbered principles for judging the model's findings; default: the built-in principles.",
     )
-    model_timeout_seconds: float = Field(120.0, gt=0, description="Time limit of one answer of the model.")
+    model_timeout_seconds: float = Field(120.0, gt=0, le=86_400, description="Time limit of one answer of the model.")
     model_stream: bool = Field(True, description="Stream the model's answers, if the API can.")
     job_seconds: float = Field(
         3600.0,
@@ -290,13 +290,6 @@ class WorkerSettings(GitHubSettings):
                 raise ValueError(f"{path} would show our own files in {home}; name another path")
         return tools
 
-    @field_validator("model_base_url")
-    @classmethod
-    def _http(cls, url: str) -> str:
-        if url and not re.match(r"https?://[^\s/]", url):
-            raise ValueError("write it as https://host/v1, or leave it empty")
-        return url
-
     @field_validator("model_strategies")
     @classmethod
     def _known(cls, strategies: tuple[str, ...]) -> tuple[str, ...]:
@@ -306,33 +299,12 @@ class WorkerSettings(GitHubSettings):
             raise ValueError(f"{wrong[0]!r} is no strategy; there are {', '.join(MODEL_STRATEGIES)}")
         return strategies
 
-    @field_validator("model_principles")
-    @classmethod
-    def _principled(cls, path: Path | None) -> Path | None:
-        """An existing text file with at least one numbered principle."""
-        try:
-            text = path.read_text(encoding="utf-8") if path else "1. Ours."
-        except OSError as error:
-            raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is not UTF-8") from error
-        if not re.search(r"^\d+\. \S", text, re.MULTILINE):
-            raise ValueError(f"{path} has no principle; write each on a line, as `1. …`")
-        return path
-
     @field_validator("model")
     @classmethod
     def _named(cls, model: str, info: ValidationInfo) -> str:
         if info.data.get("model_base_url") and not model.strip():
             raise ValueError(f"{PREFIX}MODEL_BASE_URL is set, so set the model's name too")
         return model
-
-    @field_validator("model_price", "model_weak_price")
-    @classmethod
-    def _three_prices(cls, price: str) -> str:
-        if price and not _PRICE.fullmatch(price):
-            raise ValueError("write three prices in US dollars per million tokens, as 2.5,0.25,10")
-        return price
 
     @field_validator("model_usd_per_run", "model_usd_per_day", "model_usd_per_repository_day")
     @classmethod

@@ -20,7 +20,7 @@ from memory.store import Store
 from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, Speaking, speak
 from workers.llm.endpoint import ModelEndpoint
-from workers.llm.errors import ContextOverflow, ModelUnavailable
+from workers.llm.errors import CallFailed, ContextOverflow, ModelUnavailable
 
 HELLO = b"""data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
 
@@ -131,7 +131,8 @@ def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
 @pytest.mark.parametrize(
     ("turn", "said", "charged"),
     [
-        (failing(500, "internal error"), "answered 500: internal error", False),
+        (failing(503, "overloaded"), "answered 503: overloaded", False),
+        (failing(500, "internal error"), "answered 500: internal error", True),
         (Turn(raw='data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'), "is incomplete", True),
         (Turn(say="Hello.", cut=2), "", True),
         (Turn(raw='data: {"choices"\n\n'), "no JSON", True),
@@ -171,7 +172,7 @@ def check_three_tries(spoken: Speaking, said: str, *, charged: bool) -> None:
     assert (spent.prompt > 3 * ASK.max_tokens) is charged
 
 
-@pytest.mark.parametrize("body", ["not json", "[1, 2]", '{"choices": []}'])
+@pytest.mark.parametrize("body", ["not json", "[1, 2]", '{"choices": []}', '{"a":' * 5_000, "9" * 5_000])
 def test_a_body_that_is_no_completion_is_a_failure(store: Store, body: str) -> None:
     """Nothing but a chat completion is taken for one."""
     with playing(Turn(raw=body)) as server, pytest.raises(ModelUnavailable, match="is not a chat completion"):
@@ -222,6 +223,45 @@ def test_a_trickle_is_given_up(store: Store, sign: bytes) -> None:
     with answering_raw(trickles, sending(HELLO, "text/event-stream")) as (url, asked):
         assert speak(store, url, timeout=0.3).client.reply(ASK).text == "Hello."
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(("stream", "status"), [(False, 200), (True, 500)])
+def test_a_body_that_trickles_is_given_up(store: Store, stream: bool, status: int) -> None:
+    """A whole answer, or an error, that a gateway keeps open with blank lines is no way around the time-out either."""
+
+    def trickles(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        handler.end_headers()
+        with suppress(OSError):  # until it is hung up on
+            for _ in range(600):
+                handler.wfile.write(b"\n")
+                time.sleep(0.05)
+
+    with answering_raw(trickles) as (url, asked):
+        check_three_tries(speak(store, url, stream=stream, timeout=0.3), "", charged=True)
+    assert len(asked) == 3
+
+
+def test_a_request_that_cannot_be_sent_costs_nothing() -> None:
+    """The HTTP client refuses a header of two lines."""
+    with (
+        answering_raw(sending(HELLO, "text/event-stream")) as (url, asked),
+        pytest.raises(CallFailed, match="Illegal header") as failed,
+    ):
+        ModelEndpoint(base_url=url, api_key=SecretStr("one\ntwo-0123"), model="toy").reply(ASK)
+    assert not failed.value.charged
+    assert not asked
+
+
+def test_a_payment_that_is_missing_teaches_nothing(store: Store) -> None:
+    """A refusal of another kind may name a feature as well; it is shown, and the next request has the feature."""
+    with playing(failing(402, "This request requires more credits, or fewer max_tokens.")) as server:
+        spoken = speak(store, server.url)
+        with pytest.raises(ModelUnavailable, match="requires more credits"):
+            spoken.client.reply(ASK)
+    assert len(server.requests) == 1
+    assert spoken.endpoint.features.max_tokens
 
 
 def test_nobody_there_costs_nothing(store: Store) -> None:

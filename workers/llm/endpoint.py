@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import SecretStr
 
@@ -62,6 +62,8 @@ _REFUSED = (
     r"must be 'text'|missing data|not a multimodal|only supported"
 )
 _NEAR = 120
+_TEACHING = frozenset({400, 404, 415, 422, 500, 501})
+"""Statuses of a refusal that can be about a feature; that of a missing payment names `max_tokens` too."""
 
 
 def without(
@@ -142,8 +144,22 @@ def _picture(image: Image) -> dict[str, object]:
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
 
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+
+
 def _call(call: ToolCall) -> dict[str, object]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _clean(call.arguments)}}
+    """A call in the form that endpoints accept. They refuse every later request with a call that the model wrote wrongly."""
+    name = _NOT_IN_NAMES.sub("_", call.name)[:_LONGEST_NAME] or "_"
+    arguments = _clean(call.arguments) if _is_object(call.arguments) else "{}"
+    return {"id": call.id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _clean(text: str) -> str:
@@ -161,6 +177,8 @@ _TOO_LONG = re.compile(
 """The wording of OpenAI, vLLM, llama.cpp, Ollama and text-generation-inference."""
 _TOO_LONG_WITH = frozenset({400, 413, 422, 500})
 _PASSING = frozenset({408, 409, 425, 429})
+_CHARGED = frozenset({408, 500, 502, 504, *range(520, 525)})
+"""Statuses of a server or gateway that failed after the model may have begun its answer."""
 _NO_MONEY = re.compile(r"insufficient_quota|billing_hard_limit", re.IGNORECASE)
 _ADVICE = {
     401: f"the key is not valid; check {PREFIX}MODEL_API_KEY",
@@ -179,7 +197,7 @@ def error_of(status: int, detail: str, line: str, retry_after: str = "") -> Mode
     if _NO_MONEY.search(detail):
         return ModelUnavailable(f"{answered}; check the balance of the account behind {PREFIX}MODEL_API_KEY")
     if status in _PASSING or status >= 500:
-        return CallFailed(answered, charged=False, retry_after=retry_after)
+        return CallFailed(answered, charged=status in _CHARGED, retry_after=retry_after)
     return ModelUnavailable(answered)
 
 
@@ -199,7 +217,7 @@ if TYPE_CHECKING:
 
 _PATH = "/chat/completions"
 _NO_KEY = "none"
-_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol"})
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "LocalProtocolError", "PoolTimeout", "UnsupportedProtocol"})
 """Exceptions that the HTTP client raises before it sends a request, by name: we do not import that client."""
 
 
@@ -230,7 +248,8 @@ class ModelEndpoint:
             try:
                 return _with_calls(reply_of(self._request(body), ask, self.model), ask, features)
             except openai.APIStatusError as error:
-                less = None if too_long(error.message) else without(features, error.message, body, ask)
+                teaches = error.status_code in _TEACHING and not too_long(error.message)
+                less = without(features, error.message, body, ask) if teaches else None
                 if less is None:  # the endpoint's message may hold the key, and a chained traceback shows it
                     raise self._refused(error) from None
                 self.features = features = less
@@ -244,7 +263,24 @@ class ModelEndpoint:
                 """None about this machine; to find them, `uname` would run with our environment and its secrets."""
                 return {}
 
-        return Client(base_url=self.base_url, api_key=self._key or _NO_KEY, timeout=self.timeout_seconds, max_retries=0)
+        limit = self.timeout_seconds
+
+        class HttpClient(openai.DefaultHttpxClient):
+            def send(self, *request: Any, stream: bool = False, **more: Any) -> Any:  # noqa: ANN401 - as it is there
+                """Read a whole answer, or an error, within the limit."""
+                began = time.monotonic()
+                response = super().send(*request, stream=True, **more)
+                if not stream or response.is_error:
+                    left = limit - (time.monotonic() - began)
+                    with _connection_timeout(response.extensions.get("network_stream"), left):
+                        response.read()
+                return response
+
+            def __del__(self) -> None:
+                self.close()
+
+        key = self._key or _NO_KEY
+        return Client(base_url=self.base_url, api_key=key, timeout=limit, max_retries=0, http_client=HttpClient())
 
     @property
     def _key(self) -> str:
@@ -264,8 +300,8 @@ class ModelEndpoint:
             raise self._failed(why, charged=_was_sent(error)) from None
         except openai.APIError as error:  # reported within a stream
             raise self._stream_error(error) from None
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise malformed("no JSON") from None
+        except (ValueError, RecursionError):  # of nesting, or of a number, that is too long for the parser
+            raise malformed("no JSON that can be read") from None
 
     def _whole(self, body: Mapping[str, object]) -> RawReply:
         raw = RawReply()

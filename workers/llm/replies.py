@@ -15,13 +15,28 @@ _ENDS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.REFUSED}
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
+_MOST_TOKENS = 10**9
+"""No model reads or writes more in one call: a larger figure is a mistake of the endpoint."""
+
+
+@dataclasses.dataclass(slots=True)
+class RawCall:
+    """A tool call so far, with its number in the reply."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
 @dataclasses.dataclass(slots=True)
 class RawReply:
     """The text and calls of a reply so far: from the chunks of a stream, or from a whole body."""
 
     text: list[str] = dataclasses.field(default_factory=list)
+    thoughts: list[str] = dataclasses.field(default_factory=list)
     refusal: list[str] = dataclasses.field(default_factory=list)
-    calls: dict[int, list[str]] = dataclasses.field(default_factory=dict)
+    calls: list[RawCall] = dataclasses.field(default_factory=list)
     finish: str = ""
     model: str = ""
     usage: object = None
@@ -51,17 +66,29 @@ class RawReply:
         content = below(message, "content")
         parts = content if isinstance(content, list) else [{"text": content}]
         self.text += [field(part, "text", str, "") for part in parts]
+        thought = below(message, "reasoning_content") or below(message, "reasoning")
+        self.thoughts += [thought] if isinstance(thought, str) else []
         self.refusal.append(field(message, "refusal", str, ""))
         for place, call in enumerate(field(message, "tool_calls", list, [])):
-            self._add_call(call, field(call, "index", int, place))
+            usual = self.calls[-1].index if self.calls and not place else place
+            self._add_call(call, field(call, "index", int, usual))
 
     def _add_call(self, call: object, index: int) -> None:
-        """The first chunk of a call holds its name; the next ones hold its arguments in parts."""
-        known = self.calls.setdefault(index, ["", "", ""])
-        known[0] = known[0] or field(call, "id", str, "")
-        known[1] = known[1] or field(call, "function.name", str, "")
+        """The first chunk of a call holds its name; the next ones hold its arguments in parts.
+
+        Some endpoints give every call the same index, or none: another id begins another call.
+        """
+        call_id = field(call, "id", str, "")
+        known = next((each for each in reversed(self.calls) if each.index == index), None)
+        if known is None or (call_id and known.id not in ("", call_id)):
+            known = RawCall(index)
+            self.calls.append(known)
+        known.id = known.id or call_id
+        known.name = known.name or field(call, "function.name", str, "")
         arguments = below(call, "function.arguments")
-        known[2] += arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+        known.arguments += (
+            arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+        )
 
 
 def reply_of(raw: RawReply, ask: ModelRequest, model: str) -> ModelReply:
@@ -71,8 +98,8 @@ def reply_of(raw: RawReply, ask: ModelRequest, model: str) -> ModelReply:
     refusal, text = _mended("".join(raw.refusal)), _THOUGHTS.sub("", _mended("".join(raw.text)))
     before = sum(len(message.calls) for message in ask.messages)
     calls = tuple(
-        ToolCall(id=_mended(call_id) or f"call_{number}", name=_mended(name), arguments=_mended(arguments) or "{}")
-        for number, (_, (call_id, name, arguments)) in enumerate(sorted(raw.calls.items()), before + 1)
+        ToolCall(id=_mended(c.id) or f"call_{number}", name=_mended(c.name), arguments=_mended(c.arguments) or "{}")
+        for number, c in enumerate(sorted(raw.calls, key=lambda call: call.index), before + 1)
     )
     ended = (
         FinishReason.REFUSED if refusal else _ENDS.get(raw.finish, FinishReason.CALLS if calls else FinishReason.STOP)
@@ -98,11 +125,14 @@ def _usage(reported: object) -> TokenUsage | None:
         cached = field(reported, "prompt_tokens_details.cached_tokens", int, 0)
     except WrongField:
         return None
-    if prompt < 0 or completion < 0:
+    if not (0 <= prompt <= _MOST_TOKENS and 0 <= completion <= _MOST_TOKENS):
         return None
     return TokenUsage(prompt=prompt, completion=completion, cached=min(max(cached, 0), prompt))
 
 
 def _estimated(ask: ModelRequest, raw: RawReply) -> TokenUsage:
-    written = "".join([*raw.text, *raw.refusal, *(part for call in raw.calls.values() for part in call)])
-    return TokenUsage(prompt=most_of(ask).prompt, completion=tokens_of(written), estimated=True)
+    """The usage of a reply without its endpoint's figures: thoughts that are not shown are charged as well."""
+    calls = (part for call in raw.calls for part in (call.id, call.name, call.arguments))
+    written = tokens_of("".join([*raw.text, *raw.thoughts, *raw.refusal, *calls]))
+    completion = ask.max_tokens if raw.finish == "length" else written
+    return TokenUsage(prompt=most_of(ask).prompt, completion=completion, estimated=True)

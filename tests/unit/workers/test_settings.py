@@ -150,3 +150,38 @@ def test_a_job_may_take_as_long_as_what_it_runs(tmp_path: Path) -> None:
         "APPRENTICE_JOB_SECONDS must be more than APPRENTICE_BUDGET_SECONDS and "
         "APPRENTICE_SANDBOX_WALL_SECONDS and APPRENTICE_MODEL_SECONDS together, 840"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "said"),
+    [
+        ("BASE_URL", "http://localhost:80a/v1", "write it as https://host/v1, or leave it empty"),
+        ("BASE_URL", "http://a..b/v1", "write it as https://host/v1"),
+        ("BASE_URL", "http://host:99999/v1", "write it as https://host/v1"),
+        ("BASE_URL", "host.example/v1", "write it as https://host/v1"),
+        ("API_KEY", "cl\u00e9-0123456789", "a key holds letters, digits and signs of ASCII on one line"),
+        ("API_KEY", "one-01234\ntwo-01234", "a key holds letters"),
+        ("TIMEOUT_SECONDS", "inf", "input should be less than or equal to 86400"),
+    ],
+)
+def test_a_model_that_cannot_be_reached_so(monkeypatch: pytest.MonkeyPatch, name: str, written: str, said: str) -> None:
+    """What the HTTP client would refuse at each request is refused at the start, without the key."""
+    monkeypatch.setenv("APPRENTICE_MODEL", "toy")
+    monkeypatch.setenv(f"APPRENTICE_MODEL_{name}", written)
+    with pytest.raises(BadInput, match=re.escape(said)) as refused:
+        load(WorkerSettings)
+    assert str(refused.value).startswith(f"APPRENTICE_MODEL_{name}: ")
+    assert "0123" not in f"{refused.value} {refused.value.__cause__}"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "https://models.example.org/v1", "http://[::1]:8000/v1", "http://m\u00fcller.example"]
+)
+def test_an_address_of_a_model(url: str) -> None:
+    """Names, addresses and ports as the HTTP client knows them."""
+    assert load(WorkerSettings, model_base_url=url, model="toy").model_base_url == url
+
+
+def test_a_key_from_a_file() -> None:
+    """The line feed at its end is no part of it."""
+    assert load(WorkerSettings, model_api_key="local-0123\n").model_api_key.get_secret_value() == "local-0123"

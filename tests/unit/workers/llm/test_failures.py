@@ -24,9 +24,29 @@ from workers.llm.errors import CallFailed, ModelUnavailable
 )
 def test_only_what_may_pass_is_tried_again(status: int, detail: str, kind: type[Exception]) -> None:
     """Money that is used up does not come back within seconds."""
-    found = error_of(status, detail, detail)
-    assert type(found) is kind
-    assert not isinstance(found, CallFailed) or not found.charged
+    assert type(error_of(status, detail, detail)) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "charged"),
+    [
+        (408, True),
+        (500, True),
+        (502, True),
+        (504, True),
+        (524, True),
+        (409, False),
+        (425, False),
+        (429, False),
+        (503, False),
+        (529, False),
+    ],
+)
+def test_what_fails_late_may_be_charged(status: int, charged: bool) -> None:
+    """A server or gateway that fails after the model may have begun is accounted; one that turns a request away is not."""
+    found = error_of(status, "", "")
+    assert isinstance(found, CallFailed)
+    assert found.charged is charged
 
 
 def test_a_clear_line_is_short_and_holds_no_credential() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from workers.llm.endpoint import EndpointFeatures, body_of, without
-from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, ToolSpec
+from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, ToolCall, ToolSpec
 from workers.ports import Image
 
 SPEC = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})
@@ -58,3 +59,21 @@ def test_what_was_not_used_cannot_be_lacking() -> None:
     lesser = EndpointFeatures(images=False)
     body = body_of(EVERYTHING, "m", lesser, stream=True)
     assert without(lesser, "images are not supported", body, EVERYTHING) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sent"),
+    [
+        ("read_file", '{"path": "a.py"}', ("read_file", '{"path": "a.py"}')),
+        ("read file!", '{"path": "a', ("read_file_", "{}")),
+        ("é" * 99, "[1]", ("_" * 64, "{}")),
+        ("", '{"a":' * 5_000, ("_", "{}")),
+    ],
+)
+def test_calls_go_back_in_a_form_that_endpoints_accept(name: str, arguments: str, sent: tuple[str, str]) -> None:
+    """A call that was cut, or of no name, would have every later request refused."""
+    call = ToolCall(id="1", name=name, arguments=arguments)
+    asked = ModelRequest(messages=(ChatMessage(role=ChatRole.ASSISTANT, text="", calls=(call,)),), purpose="x")
+    body = json.loads(json.dumps(body_of(asked, "m", EndpointFeatures(), stream=False)))
+    (function,) = (each["function"] for each in body["messages"][0]["tool_calls"])
+    assert (function["name"], function["arguments"]) == sent

@@ -81,6 +81,35 @@ def test_calls_without_ids_get_numbers() -> None:
     )
 
 
+def chunk(**call: object) -> dict[str, object]:
+    """A chunk of one call."""
+    function = {key: call.pop(key) for key in ("name", "arguments") if key in call}
+    return {"choices": [{"delta": {"tool_calls": [{**call, "function": function}]}, "finish_reason": "tool_calls"}]}
+
+
+@pytest.mark.parametrize(("one", "other"), [({}, {}), ({"index": 0}, {"index": 0}), ({"index": 0}, {"index": 1})])
+def test_calls_in_one_stream(one: dict[str, object], other: dict[str, object]) -> None:
+    """Another id is another call, whatever its index; a chunk without an id continues the last call, or that of its index."""
+    said = RawReply()
+    said.add_chunk(chunk(id="a", name="read", arguments='{"x":', **one))
+    said.add_chunk(chunk(arguments=" 1", **one))
+    said.add_chunk(chunk(id="a", arguments="}", **one))
+    said.add_chunk(chunk(id="b", name="search", arguments='{"y":', **other))
+    said.add_chunk(chunk(arguments=" 2}", **other))
+    assert reply_of(said, ASK, "m").calls == (
+        ToolCall(id="a", name="read", arguments='{"x": 1}'),
+        ToolCall(id="b", name="search", arguments='{"y": 2}'),
+    )
+
+
+def test_calls_that_come_by_turns() -> None:
+    """An index says which call a chunk belongs to."""
+    said = RawReply()
+    for index, text in ((1, '{"y":'), (0, '{"x":'), (1, "2}"), (0, "1}")):
+        said.add_chunk(chunk(index=index, id="ab"[index], arguments=text))
+    assert [call.arguments for call in reply_of(said, ASK, "m").calls] == ['{"x":1}', '{"y":2}']
+
+
 def test_letters_in_two_pieces() -> None:
     """A letter that an endpoint cuts in two is whole again; half a one, which nothing could store, is replaced."""
     said = RawReply()
@@ -100,13 +129,29 @@ def test_thoughts_are_no_answer() -> None:
 
 @pytest.mark.parametrize(
     "usage",
-    [None, {}, 7, {"prompt_tokens": -1, "completion_tokens": 1}, {"prompt_tokens": "9", "completion_tokens": 1}],
+    [
+        None,
+        {},
+        7,
+        {"prompt_tokens": -1, "completion_tokens": 1},
+        {"prompt_tokens": "9", "completion_tokens": 1},
+        {"prompt_tokens": 10**30, "completion_tokens": 1},
+        {"prompt_tokens": 9, "completion_tokens": 10**10},
+    ],
 )
 def test_usage_that_cannot_be_is_estimated(usage: object) -> None:
     """What is wrong with it spoils no answer."""
     found = whole({"content": "hello there"}, usage=usage).usage
     assert found.estimated
     assert found.completion == 4
+
+
+def test_thoughts_are_charged() -> None:
+    """An estimate counts what the model thought before its answer, and the whole limit where that cut the answer."""
+    for key in ("reasoning_content", "reasoning"):
+        assert whole({"content": "", key: "hello there"}, usage=None).usage.completion == 4
+    assert whole({"content": ""}, "length", usage=None).usage.completion == ASK.max_tokens
+    assert whole({"content": "", "reasoning": {"text": "no text"}}, usage=None).usage.completion == 0
 
 
 def test_no_more_is_cached_than_was_read() -> None:
