@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from workers.agent.checkout import Checkout, checked, existing
+from workers.agent.checkout import Checkout, ToolFailed, checked, existing
 from workers.agent.loop import AgentLoop, ModelConversation, RunEnd, RunOver
 from workers.agent.tools import History, Toolset, reading, tool
 from workers.llm.messages import ChatMessage, ChatRole, Model
@@ -47,6 +47,8 @@ def answer(
         text: Annotated[str, Meta(min_length=1, max_length=LONGEST)], cites: Annotated[list[str], Meta(max_length=12)]
     ) -> str:
         """Answer the question, in a few short paragraphs. `cites` are the places that the answer rests on, as path:line."""
+        if not text.strip():
+            raise ToolFailed("an answer has words")
         given.append(Answered(text=checked(checkout, text), cites=existing(checkout, cites)))
         raise RunOver(RunEnd.FINISHED, text)
 
@@ -63,6 +65,7 @@ def answer(
     ).run()
     if given:
         return given[0]
-    if run.end is RunEnd.SILENT:
-        return Answered(text=checked(checkout, run.words[:LONGEST]))
-    return Answered(text="", why=f"{run.end}: {run.words}" if run.words else run.end)
+    words = run.words.strip()
+    if run.end is RunEnd.SILENT and words:
+        return Answered(text=checked(checkout, words[:LONGEST]))
+    return Answered(text="", why=f"{run.end}: {words}" if words else run.end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -54,14 +55,16 @@ class ModelConversation:
         left_out = (ChatMessage(role=ChatRole.USER, text=note),) if self._given_way else ()
         return (*self._opening, *left_out, *(message for turn in self._turns for message in turn))
 
-    def query(self, model: Model, tools: tuple[ToolSpec, ...]) -> ModelReply:
+    def query(self, model: Model, tools: tuple[ToolSpec, ...], *, deadline: float = math.inf) -> ModelReply:
         """The model's next reply, which is kept. On overflow the oldest turns give way, and it is asked again.
 
         Raises ContextOverflow when the opening and the last turn alone are too long, and the model's other errors.
         """
         self._fit()
         while True:
-            ask = ModelRequest(messages=self.messages, purpose=self._purpose, tier=Tier.STRONG, tools=tools)
+            ask = ModelRequest(
+                messages=self.messages, purpose=self._purpose, tier=Tier.STRONG, tools=tools, deadline=deadline
+            )
             try:
                 reply = model.reply(ask)
             except ContextOverflow:
@@ -118,6 +121,7 @@ class RunEnd(StrEnum):
     DEADLINE = "ran out of time"
     LOOPED = "did the same again and again"
     SILENT = "called no tool"
+    CUT = "reached the limit of a reply's length"
     BUDGET = "met a budget"
     REFUSED = "the model declined"
     OVERFLOW = "the conversation became too long"
@@ -204,13 +208,14 @@ class AgentLoop:
         if self.queried >= self.steps:
             raise RunOver(RunEnd.STEPS)
         self.check_time()
-        reply = self.conversation.query(self.model, self.tools.specs)
+        reply = self.conversation.query(self.model, self.tools.specs, deadline=self.deadline)
         self.queried += 1
         if reply.finish is FinishReason.REFUSED:
             raise RunOver(RunEnd.REFUSED, reply.text)
         self.silent = 0 if reply.calls else self.silent + 1
         if self.silent > MOST_SILENT:
-            raise RunOver(RunEnd.SILENT, reply.text)
+            cut = reply.finish is FinishReason.LENGTH
+            raise RunOver(RunEnd.CUT) if cut else RunOver(RunEnd.SILENT, reply.text)
         if not reply.calls:
             self.conversation.say(NUDGE)
         return reply

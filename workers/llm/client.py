@@ -47,7 +47,7 @@ def _asked(header: str, now: datetime) -> float | None:
         return min(float(header), timedelta(days=1).total_seconds())
     try:
         then = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     seconds = (then if then.tzinfo else then.replace(tzinfo=UTC)) - now
     return max(0.0, min(seconds.total_seconds(), timedelta(days=1).total_seconds()))
@@ -86,7 +86,10 @@ class BudgetedModel:
             try:
                 return self._call(ask)
             except CallFailed as failed:
-                self.sleep(wait_after(failed, attempt=attempt, rng=self.rng, now=self.clock()))
+                wait = wait_after(failed, attempt=attempt, rng=self.rng, now=self.clock())
+                if time.monotonic() + wait >= ask.deadline:
+                    raise ModelUnavailable(f"{failed} (tries: {attempt}); no time is left for another") from failed
+                self.sleep(wait)
                 attempt += 1
 
     def _call(self, ask: ModelRequest) -> ModelReply:

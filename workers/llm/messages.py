@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -69,7 +70,7 @@ class ModelRequest:
     """One request. `schema` names and describes the JSON object that the reply must be, None for text or tool calls.
 
     `purpose` is a short word for the budget records, such as `repair` or `reflect`. Messages that stay the same come
-    first, for the prompt cache.
+    first, for the prompt cache. No call begins after `deadline`, in seconds of `time.monotonic`.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -79,6 +80,7 @@ class ModelRequest:
     schema: ToolSpec | None = None
     max_tokens: int = 4096
     temperature: float = 0.0
+    deadline: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

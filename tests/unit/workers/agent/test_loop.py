@@ -85,6 +85,12 @@ def test_words_alone() -> None:
     assert sum(message.text == NUDGE for message in model.asked[-1].messages) == MOST_SILENT
 
 
+def test_words_that_were_cut() -> None:
+    """The beginning of a reply that met its length limit is not the last word of a run."""
+    done, _ = run(*(said("The function", finish=FinishReason.LENGTH) for _ in range(MOST_SILENT + 1)))
+    assert (done.end, done.words) == (RunEnd.CUT, "")
+
+
 def test_the_same_three_times() -> None:
     """A call that gives the same for the third time ends the run; one that gives something else does not."""
     done, _ = run(*(said("", ("look", '{"at": "it"}')) for _ in range(5)))
@@ -123,6 +129,7 @@ def test_steps_and_time_are_limits() -> None:
     assert "(1 steps left)" in observations(done)[2]
     done, model = run(said("", ("look", '{"at": "it"}')), clock=[0.5, 1.5])
     assert (done.end, len(model.asked)) == (RunEnd.DEADLINE, 1)
+    assert model.asked[0].deadline == 1.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -89,6 +90,13 @@ def test_three_failures_are_enough(store: Store) -> None:
     """Then the model is unavailable."""
     with pytest.raises(ModelUnavailable, match=r"^busy \(tries: 3\)$"):
         reply(store, BUSY, BUSY, BUSY, REPLY)
+
+
+def test_nothing_is_tried_after_the_deadline(store: Store) -> None:
+    """A try that would begin after it is not made, nor waited for."""
+    with pytest.raises(ModelUnavailable, match=r"^busy \(tries: 1\); no time is left for another$"):
+        reply(store, BUSY, REPLY, ask=replace(ASK, deadline=0.0))
+    assert reply(store, BUSY, REPLY, ask=replace(ASK, deadline=time.monotonic() + 900.0)).text == "hi"
 
 
 def test_what_cannot_be_mended_by_trying_is_not_tried(store: Store) -> None:

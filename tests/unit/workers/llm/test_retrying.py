@@ -43,7 +43,19 @@ def test_the_server_is_waited_for_as_it_asks(header: str, seconds: float | None)
     assert wait(header) == seconds
 
 
-@pytest.mark.parametrize("header", ["", "soon", "-1", "Mon, 99 Nov 2026 00:00:00 GMT", "nan", "1e9", "\u0661."])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "soon",
+        "-1",
+        "Mon, 99 Nov 2026 00:00:00 GMT",
+        "nan",
+        "1e9",
+        "\u0661.",
+        "Mon, 23 Nov 99999999999 00:10:00 GMT",
+    ],
+)
 def test_without_a_word_that_is_understood_waits_grow(header: str) -> None:
     """Twice as long each time, with chances so that workers spread."""
     first, second = wait(header), wait(header, attempt=2)
