@@ -11,6 +11,18 @@ def is_under(path: str, patterns: Iterable[str]) -> bool:
     return any(_matches(pattern, path) for pattern in patterns)
 
 
+def what_instead(pattern: str) -> str:
+    """What to write for a pattern that would match nothing, or every file; empty where that is not known."""
+    if pattern.startswith("!"):
+        return "no pattern begins with !; list the paths that are meant"
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if not names:
+        return f"{pattern!r} holds no name; write ** for every file"
+    is_rooted = "/" in pattern.rstrip("/") and len(names) == 1
+    path = f"{'/' * is_rooted}{'/'.join(names)}"
+    return f"write {path!r}, without `.`" if "." in pattern.split("/") else ""
+
+
 def _matches(pattern: str, path: str) -> bool:
     """`*` matches within a name, `**` any directories. A pattern without a slash before its end matches at any depth."""
     names = [name for name in pattern.split("/") if name]

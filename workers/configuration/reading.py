@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,8 +12,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memory.plain_yaml import BadYaml, bad_at, plain, root_of
+from workers.configuration.path_patterns import what_instead
 from workers.configuration.schema import (
+    CATEGORIES,
     SECURITY_RULES,
+    Patterns,
     RepositoryConfiguration,
     RuleChoice,
     RuleLevel,
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 20_000
 MOST_MISTAKES = 20
 _LONGEST = 40
+_CODE_IN_ANY_CASE = re.compile(r"[A-Za-z]{1,5}[0-9]{1,5}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,7 @@ def configuration_of(files: Iterable[ConfigurationFile]) -> RepositoryConfigurat
             before = values.get(name)
             both = isinstance(before, Mapping) and isinstance(value, Mapping)
             values[name] = {**before, **value} if both else value  # type: ignore[dict-item]  # both are mappings
-    return msgspec.convert(values, RepositoryConfiguration, strict=False)
+    return msgspec.convert(values, RepositoryConfiguration)
 
 
 class _Reading:
@@ -105,6 +110,8 @@ class _Reading:
         for name, key, value in self._pairs(node, "rules."):
             if not _fits(name, RuleName):
                 self._at(key, f"{_quoted(name)} is no name of a rule; write it as F401, F or style")
+            elif meant := _rule_meant(name):
+                self._at(key, f"{_quoted(name)} is no name of a rule; did you mean {meant}?")
             elif value.id == "mapping":
                 found[name] = self.keys(value, RuleChoice, f"rules.{name}.")
             else:
@@ -134,14 +141,14 @@ class _Reading:
 
     def _leaf(self, found: dict[str, object], name: str, node: yaml.Node, wanted: Any, place: str) -> None:  # noqa: ANN401  a type
         try:
-            value = plain(node)
-            msgspec.convert(value, wanted, strict=False)
+            value = msgspec.to_builtins(msgspec.convert(plain(node), wanted, strict=False))
         except BadYaml as error:
             self.mistakes.append(Mistake(line=error.line, column=error.column, text=f"{place}: {error.reason}"))
         except msgspec.ValidationError as error:
-            self._at(_within(node, str(error)), f"{place}: {_expected(node, wanted)}")
+            wrong = _within(node, str(error))
+            self._at(wrong, f"{place}: {_instead(node, wrong, wanted) or _expected(node, wanted)}")
         else:
-            found[name] = value
+            found |= {name: value} if value is not None else {}  # as a quoted "null"
 
     def _at(self, node: yaml.Node, text: str) -> None:
         bad = bad_at(node, text)
@@ -155,7 +162,7 @@ def _leaves_out(value: object) -> bool:
 
 def _is_empty(node: yaml.Node) -> bool:
     """A key without a value is as if not written."""
-    return node.id == "scalar" and node.value in ("", "~", "null")
+    return node.id == "scalar" and (not node.value or node.tag.endswith(":null"))
 
 
 def _fits(value: str, wanted: Any) -> bool:  # noqa: ANN401  a type
@@ -172,6 +179,20 @@ def _expected(node: yaml.Node, wanted: Any) -> str:  # noqa: ANN401  a type
     words = title.removeprefix("one of ").split(", ") if title.startswith("one of ") else []
     meant = get_close_matches(node.value[:_LONGEST], words, n=1) if node.id == "scalar" else []
     return f"expected {title}{f'; did you mean {meant[0]}?' if meant else ''}"
+
+
+def _rule_meant(name: str) -> str:
+    """The code or category that a name nearly is, empty otherwise: review tools name their rules as they like."""
+    if _CODE_IN_ANY_CASE.fullmatch(name):
+        return "" if name.isupper() else name.upper()
+    near = get_close_matches(name.lower(), CATEGORIES, n=1, cutoff=0.8)
+    return near[0] if near and near[0] != name else ""
+
+
+def _instead(node: yaml.Node, wrong: yaml.Node, wanted: Any) -> str:  # noqa: ANN401  a type
+    """What to write for a pattern in a list of them, where that is known."""
+    is_pattern = wrong is not node and wrong.id == "scalar" and get_args(wanted)[0] == Patterns
+    return what_instead(wrong.value) if is_pattern else ""
 
 
 def _within(node: yaml.Node, error: str) -> yaml.Node:

@@ -24,10 +24,13 @@ MOST = 100
 
 _SEVERITIES = list(Severity)
 _CODE = re.compile(r"([A-Z]+)([0-9]*)")
+CATEGORIES = ("security", "correctness", "performance", "maintainability", "style")
 SECURITY_RULES = re.compile(r"security|S[0-9]*|SEC[0-9]*")
 """Names of rules that are certain to be about security."""
 
-Pattern = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^(?!.*\.\.)[^\\]+$")]
+Pattern = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=r"^(?!!)(?!.*\.\.)(?!(.*/)?\.(/|$))(?=.*[^/])[^\\]+$")
+]
 Label = Annotated[str, Meta(min_length=1, max_length=100)]
 Extra = Annotated[str, Meta(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 RequirementsFile = Annotated[str, Meta(max_length=200, pattern=r"^(?![/.])(?!.*\.\.)[A-Za-z0-9._/-]+\.(txt|in)$")]

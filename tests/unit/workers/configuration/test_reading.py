@@ -16,6 +16,7 @@ from inline_snapshot import snapshot
 from memory.model import Severity
 from workers.configuration.reading import MOST_BYTES, ConfigurationFile, configuration_of, read_configuration
 from workers.configuration.schema import NOTHING_CHOSEN, RepositoryConfiguration, RuleChoice, RuleLevel, json_schema
+from workers.review.detectors.detector import Category
 
 
 def read(text: str) -> RepositoryConfiguration:
@@ -73,13 +74,24 @@ def test_every_key_is_tried() -> None:
         inner = getattr(NOTHING_CHOSEN, field.name)
         within = [each.name for each in msgspec.structs.fields(inner)] if isinstance(inner, msgspec.Struct) else []
         names |= {f"{field.name}.{each}" for each in within} or {field.name}
-    (table,) = (mark for mark in test_each_key.pytestmark if mark.name == "parametrize")  # type: ignore[attr-defined]
-    assert {key for _, key, _ in table.args[1]} == names
+    assert table() == names
 
 
-@pytest.mark.parametrize("text", ["", "---\n", "# nothing\n", "paths:\nrules: ~\n", "silent: null"])
+def table() -> set[str]:
+    """The keys of the table above."""
+    (rows,) = (mark for mark in test_each_key.pytestmark if mark.name == "parametrize")  # type: ignore[attr-defined]
+    return {key for _, key, _ in rows.args[1]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "---\n", "# nothing\n", "paths:\nrules: ~\n", "silent: null", "NULL", "test-command: Null"),
+        *("rules: {F401: NULL}", "rules: {F401: 'nULL'}", "limits: {comments: 'null'}"),
+    ],
+)
 def test_an_empty_file_chooses_nothing(text: str) -> None:
-    """Nor does a key without a value."""
+    """Nor does a key without a value, however YAML spells that."""
     assert read(text) == NOTHING_CHOSEN
 
 
@@ -186,6 +198,31 @@ def test_a_later_file_wins_key_by_key() -> None:
     assert found.rules == {"F401": RuleChoice(only=("src",)), "E501": RuleLevel.OFF}
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("paths: {include: ['./src/**']}", "paths.include: write 'src/**', without `.`"),
+        ("paths: {include: [./src]}", "paths.include: write '/src', without `.`"),
+        ("paths: {exclude: [/]}", "paths.exclude: '/' holds no name; write ** for every file"),
+        ("paths: {exclude: [., docs]}", "paths.exclude: '.' holds no name; write ** for every file"),
+        ("rules: {F401: {only: ['!src']}}", "rules.F401.only: no pattern begins with !; list the paths that are meant"),
+        ("rules: {f401: off}", "'f401' is no name of a rule; did you mean F401?"),
+        ("rules: {styel: off}", "'styel' is no name of a rule; did you mean style?"),
+        ("rules: {Security: off}", "'Security' is no name of a rule; did you mean security?"),
+    ],
+)
+def test_what_would_match_nothing_or_everything(text: str, expected: str) -> None:
+    """A pattern or a name of a rule that cannot mean what it seems to is a mistake, with what to write."""
+    (mistake,) = mistakes(text)
+    assert mistake.partition(": ")[2] == expected
+
+
+@pytest.mark.parametrize("name", ["F401", "F", "PLR0912", "no-redef", "semi", "misc", "invalid-syntax", *Category])
+def test_rules_of_any_tool(name: str) -> None:
+    """Codes, their prefixes, every category, and what tools without codes call their rules."""
+    assert read(f"rules: {{{name}: minor}}").rules == {name: RuleLevel.MINOR}
+
+
 KEYS = st.sampled_from(
     sorted(
         {
@@ -215,6 +252,22 @@ def test_any_bytes(content: bytes) -> None:
 def test_any_yaml(tree: object) -> None:
     """So is any tree, with keys of ours among its own."""
     holds(read_configuration(yaml.safe_dump(tree).encode()))
+
+
+ODD = [
+    *("NULL", "Null", "~", "'null'", "'nULL'", "TRUE", "'0'", "0x1F", "1e3", "1_000", "-0", ".inf", ".NaN", "''"),
+    *("1.0", "12345678901234567890123", "2026-01-01", "[]", "{}", "[NULL]", "['null']", "off", "3.10", '"\\n"'),
+]
+
+
+@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize("key", [*sorted(table()), "rules.F401", "rules.F401.severity", "rules.F401.only"])
+def test_any_scalar_anywhere(key: str, value: str) -> None:
+    """What is taken as the value of one key is a configuration as a whole, so that no job fails for it."""
+    text = value
+    for name in reversed(key.replace("_", "-").split(".")):
+        text = f"{{{name}: {text}}}"
+    holds(read_configuration(text.encode()))
 
 
 def holds(file: ConfigurationFile) -> None:
