@@ -14,14 +14,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Actor
 from workers.errors import CannotRun, Gone, Retryable, TokenRefused, Unavailable
-from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, run_git
+from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, commit_time, run_git
 from workers.ports import Limits
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
@@ -202,7 +202,7 @@ class Mirror:
         message, old = reword(message), message
         if message == old or email != email_of(author):
             return sha
-        return self._store(tree, parents.split(), message.strip(), datetime.fromtimestamp(int(seconds), UTC), author)
+        return self._store(tree, parents.split(), message.strip(), commit_time(seconds), author)
 
     def _store(self, tree: str, parents: Sequence[str], message: str, when: datetime, author: Actor) -> str:
         flags = [flag for parent in parents for flag in ("-p", parent)]

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -160,6 +161,14 @@ def run_git(
         if process.returncode:
             raise _failure(arguments[0], process.returncode, errors.read().decode(errors="replace").strip(), limits)
         return output.read()
+
+
+_LATEST = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())
+
+
+def commit_time(seconds: str) -> datetime:
+    """When a commit was made, of digits as git writes them (`%ct`): its author may choose a year that Python does not have."""
+    return datetime.fromtimestamp(min(int(seconds[:12]), _LATEST), UTC)
 
 
 _AT_A_LIMIT = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGSEGV)

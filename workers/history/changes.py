@@ -10,12 +10,12 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from workers.diffs import Change, FileChange, FileStatus, parse_diff
 from workers.errors import CannotRun
-from workers.git_command import GitLimits, environment, limit, program
+from workers.git_command import GitLimits, commit_time, environment, limit, program
 from workers.review.detectors.detector import Detector, HeadTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import FindingWithFix, seen_in
@@ -78,7 +78,7 @@ def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) ->
     return PastChange(
         position=places[sha],
         sha=sha,
-        at=datetime.fromtimestamp(int(seconds), UTC),
+        at=commit_time(seconds),
         subject=subject,
         change=parse_diff("".join(body)) if whole else None,
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from memory.retrieval.index import terms
-from workers.git_command import GitLimits, run_git
+from workers.git_command import GitLimits, commit_time, run_git
 from workers.sandbox.checkout_files import is_test_file
 
 _LIMITS = GitLimits(memory_mb=1024, cpu_seconds=120, output_mb=64)
@@ -84,13 +84,13 @@ def parse_log(written: str) -> Iterator[EarlierChange]:
     """The changes that git wrote in our format; what a message with our marks in it spoils is left out."""
     for record in written.split(_RECORD)[1:]:
         parts = record.split(_PART)
-        if len(parts) != 4 or not parts[1].isdigit():
+        if len(parts) != 4 or not parts[1].isdecimal():
             continue
         sha, seconds, message, names = parts
         paths = tuple(name for name in names.split("\n") if name)
         yield EarlierChange(
             sha=sha,
-            at=datetime.fromtimestamp(int(seconds), UTC),
+            at=commit_time(seconds),
             message=message.strip(),
             paths=paths,
             sources=tuple(path for path in paths if path.endswith(".py") and not is_test_path(path)),

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from memory.retrieval.index import WordIndex, best, terms
 from workers.localisation.past_changes import EarlierChange
-from workers.review.source import parsed
+from workers.review.source import STATEMENTS, parsed
 
 Scores = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class PythonSource:
     def definitions(self) -> tuple[tuple[FunctionPlace, bool], ...]:
         """Every function and class, and whether it is a function; none of what does not parse."""
         tree = parsed(self.text)
-        return tuple(_definitions(tree, "")) if tree else ()
+        return tuple(_definitions(tree)) if tree else ()
 
     @cached_property
     def functions(self) -> tuple[FunctionPlace, ...]:
@@ -93,14 +93,17 @@ class PythonSource:
         return "\n".join(self.text.splitlines()[place.line - 1 : place.end_line])
 
 
-def _definitions(node: ast.AST, above: str) -> Iterator[tuple[FunctionPlace, bool]]:
-    for child in ast.iter_child_nodes(node):
-        name = above
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{above}.{child.name}" if above else child.name
-            place = FunctionPlace(name=name, line=child.lineno, end_line=child.end_lineno or child.lineno)
-            yield place, not isinstance(child, ast.ClassDef)
-        yield from _definitions(child, name)
+def _definitions(tree: ast.Module) -> Iterator[tuple[FunctionPlace, bool]]:
+    """Outer before inner, as they are written. Valid code may be nested more deeply than Python calls functions."""
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, name = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{name}.{node.name}" if name else node.name
+            place = FunctionPlace(name=name, line=node.lineno, end_line=node.end_lineno or node.lineno)
+            yield place, not isinstance(node, ast.ClassDef)
+        inner = [(child, name) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
+        waiting += reversed(inner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

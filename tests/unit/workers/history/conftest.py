@@ -32,8 +32,10 @@ class Branch:
         self.root = root
         self.git("init", "--quiet", "--initial-branch=main")
 
-    def git(self, *arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=self.root, env=ENVIRONMENT, capture_output=True, check=True)
+    def git(self, *arguments: str, date: str = "") -> str:
+        """Run git; a commit of it is made on a `date`, or now."""
+        dated = ENVIRONMENT | ({"GIT_COMMITTER_DATE": date} if date else {})
+        done = subprocess.run(["git", *arguments], cwd=self.root, env=dated, capture_output=True, check=True)
         return done.stdout.decode()
 
     def commit(self, files: Files, message: str = "change") -> str:

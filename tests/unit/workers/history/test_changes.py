@@ -24,6 +24,13 @@ def test_reading_goes_on_after_a_commit(branch: Branch) -> None:
     assert [past.position for past in branch.past(after=first)] == [1]
 
 
+def test_a_date_that_python_does_not_have(branch: Branch) -> None:
+    """Anybody may choose the date of a commit: a year past 9999 is the last one, and the history is read."""
+    branch.commit({"a.py": "x = 1\n"})
+    branch.git("commit", "--quiet", "--amend", "--no-edit", date="@99999999999999 +0000")
+    assert [past.at.year for past in branch.past()] == [9999]
+
+
 @pytest.mark.parametrize("name", ["plain.py", "with space.py", "ünïcode.py", 'quo"te.py', "tab\there.py"])
 def test_any_path_is_read(branch: Branch, name: str) -> None:
     """Names that git quotes come back, and lead to the file."""

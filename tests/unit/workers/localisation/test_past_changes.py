@@ -105,6 +105,14 @@ def test_nothing_later_is_known(branch: Branch) -> None:
     }
 
 
+def test_a_date_that_python_does_not_have(branch: Branch) -> None:
+    """Anybody may choose the date of a commit: a year past 9999 is the last one, and the history is read."""
+    branch.commit({"mill.py": "a = 1\n"}, "Add a mill")
+    branch.git("commit", "--quiet", "--amend", "--no-edit", date="@99999999999999 +0000")
+    (found,) = changes_until(branch.root, "HEAD")
+    assert (found.title, found.at.year) == ("Add a mill", 9999)
+
+
 def test_what_a_merge_brought_in_is_one_change(branch: Branch) -> None:
     """A merge counts with all its files and with the title of its pull request; its commits do not count again."""
     branch.commit({"mill.py": "a = 1\n"}, "Add a mill")

@@ -44,6 +44,18 @@ def ranked(text: str, *changes: EarlierChange) -> list[LikelyFile]:
     return likely_files(text, SOURCES, changes, most=5)
 
 
+@pytest.mark.parametrize(
+    "deep",
+    [f"x = {' + '.join(['1'] * 2_000)}", "if a:\n    pass\n" + "elif b:\n    pass\n" * 1_200],
+    ids=["summands", "branches"],
+)
+def test_code_that_is_nested_deeply(deep: str) -> None:
+    """A valid file of many summands or branches is read like others, inner functions after outer ones."""
+    text = f"{deep}\ndef a():\n    if x:\n        def b(): ...\n\nclass C:\n    def d(self): ...\n"
+    found = [(place.name, is_function) for place, is_function in PythonSource("a.py", text).definitions]
+    assert found == [("a", True), ("a.b", True), ("C", False), ("C.d", True)]
+
+
 def test_words_lead() -> None:
     """The file with the words is first, and files without any are not listed."""
     assert [each.path for each in ranked("water comes too late")] == ["src/mill/wheel.py"]
