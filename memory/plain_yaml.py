@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,15 +30,28 @@ def root_of(text: str, most_bytes: int = MOST_BYTES) -> yaml.Node | None:
 
     if len(text.encode(errors="replace")) > most_bytes:
         raise BadYaml(1, 1, f"the file is over {most_bytes:,} bytes")
-    try:
+    with only_bad_yaml():
         _refuse_tricks(yaml.parse(text, Loader=yaml.SafeLoader))
         return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+@contextmanager
+def only_bad_yaml() -> Iterator[None]:
+    """Raise BadYaml for all that PyYAML raises: what it does not check itself comes from Python, such as `"\\UFFFFFFFF"`."""
+    import yaml
+
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise BadYaml(line, column, f"not valid YAML: {error.problem or error.context}") from error
     except yaml.YAMLError as error:  # a character that YAML forbids
         raise BadYaml(1, 1, "not valid YAML: it holds characters that are not allowed") from error
+    except RecursionError as error:
+        raise BadYaml(1, 1, "not valid YAML: it is nested too deep") from error
+    except (ArithmeticError, AttributeError, LookupError, ValueError) as error:
+        raise BadYaml(1, 1, "not valid YAML: it holds a value that cannot be read") from error
 
 
 def _refuse_tricks(events: Iterable[yaml.Event]) -> None:

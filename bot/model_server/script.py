@@ -13,6 +13,7 @@ import msgspec
 import yaml
 from msgspec import UNSET, Meta, Struct
 
+from memory.plain_yaml import BadYaml, only_bad_yaml
 from workers.errors import BadInput
 
 _KINDS = ("say", "json", "calls", "refusal", "error", "raw")
@@ -325,9 +326,11 @@ def read_script(path: Path) -> Script:
 def parse_script(text: str, name: str) -> Script:
     """The script in YAML, of which JSON is a part; errors begin with `name`. Raises BadInput."""
     try:
-        return msgspec.convert(yaml.safe_load(text), Script)
-    except yaml.YAMLError as error:
-        raise BadInput(f"{name} is not YAML: {' '.join(str(error).split())}") from error
+        with only_bad_yaml():
+            document = yaml.safe_load(text)
+        return msgspec.convert(document, Script)
+    except BadYaml as error:
+        raise BadInput(f"{name}, line {error.line}, column {error.column}: {error.reason}") from error
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").removeprefix(".")

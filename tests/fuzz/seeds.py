@@ -171,6 +171,8 @@ REQUEST = {
     "stream": True,
     "tools": [{"type": "function", "function": {"name": "read", "parameters": {}}}],
 }
+OUT_OF_RANGE = (b'a: "\\UFFFFFFFF"\n', b'a: "\\U00110000"\n', b"%YAML " + b"9" * 5_000 + b".1\n---\na: b\n")
+"""YAML for which PyYAML raises errors that are not its own."""
 
 
 def _json(document: object) -> bytes:
@@ -195,8 +197,9 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
         re.findall(r"```yaml\n(.*?)```", CONFIGURATION.read_text(encoding="utf-8"), re.DOTALL)[0].encode(),
         b"paths: {include: [src], exclude: ['*.md']}\nrules: {F: off, style: {severity: info, only: [a]}}\nsilent: true\n",
         b"environment: {python: 3.12, extras: [a], requirements: [b.txt]}\nreviews: {opened: no}\nlimits: {comments: 0}\n",
+        *OUT_OF_RANGE,
     ),
-    "learnings": (LESSONS.encode(), yaml.safe_dump(yaml.safe_load(LESSONS)).encode()),
+    "learnings": (LESSONS.encode(), yaml.safe_dump(yaml.safe_load(LESSONS)).encode(), *OUT_OF_RANGE),
     "counts": (COUNTS.encode(), yaml.safe_dump(yaml.safe_load(COUNTS)).encode()),
     "diff": (DIFF.encode(), b"x b/\xc3\xa9.py\0a\nb\nc\0a\nB\nc", b"a.py\0\0new\n", b"a.py\0old\n\0"),
     "findings": (
@@ -218,6 +221,6 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
         b"\x03QU7Z&%/ yHQx ghp_aaaaaaaaaaaaaaaaaaaaaaaa https://u:pQ@host -----BEGIN PRIVATE KEY-----\nx",
         "\x07öä\"\\'<&> QQ eyJaaaaaaaaaa.eyJaaaaaaaaaa.bbbbbbbbbb AKIAABCDEFGHIJKLMNOP".encode(),
     ),
-    "model_script": (_json(SCRIPT), yaml.safe_dump(SCRIPT).encode(), _json(REQUEST)),
+    "model_script": (_json(SCRIPT), yaml.safe_dump(SCRIPT).encode(), _json(REQUEST), *OUT_OF_RANGE),
 }
 assert len(FILES) == 5 and len(FORMATS) == 3, "the seeds name them by number"

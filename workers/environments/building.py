@@ -235,7 +235,7 @@ def _build_system(pyproject: str, what: str) -> BuildSystem:
     try:
         system = tomllib.loads(pyproject).get("build-system", {})
         return msgspec.convert(system, BuildSystem) if "requires" in system else LEGACY
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BuildFailed(f"the build of {what} failed: pyproject.toml cannot be read: {error}") from error
 
 

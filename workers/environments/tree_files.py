@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from memory.parsing import PARSE_ERRORS, read_module
+from memory.plain_yaml import BadYaml, only_bad_yaml
 
 LARGEST, LARGEST_LOCK, MOST_NAMES = 512 << 10, 8 << 20, 2000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -60,13 +61,14 @@ class TreeFiles:
     def toml(self, path: str, largest: int = LARGEST) -> Table:
         try:
             return tomllib.loads(self.text(path, largest))
-        except (tomllib.TOMLDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return {}
 
     def yaml(self, path: str) -> Table:
         try:
-            return table(yaml.load(self.text(path), Loader=_LOADER))  # noqa: S506 - a safe loader, in C where there is one
-        except (yaml.YAMLError, RecursionError, ValueError):
+            with only_bad_yaml():
+                return table(yaml.load(self.text(path), Loader=_LOADER))  # noqa: S506 - a safe loader, in C where there is one
+        except BadYaml:
             return {}
 
     def ini(self, path: str) -> Mapping[str, Mapping[str, str]]:

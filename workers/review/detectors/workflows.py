@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from memory.model import Severity
+from memory.plain_yaml import BadYaml, only_bad_yaml
 from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 
@@ -233,9 +234,10 @@ def _composed(text: str) -> yaml.Node | None:
     if len(text) > MAX_CHARACTERS:
         raise DetectorFailed(f"too large to be read as YAML: over {MAX_CHARACTERS:,} characters")
     try:
-        root = yaml.compose(text.translate(_BREAKS), Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise DetectorFailed(f"not YAML ({' '.join(str(error).split())[:120]})") from error
+        with only_bad_yaml():
+            root = yaml.compose(text.translate(_BREAKS), Loader=yaml.SafeLoader)
+    except BadYaml as error:
+        raise DetectorFailed(f"line {error.line}: {error.reason[:120]}") from error
     nodes = [] if root is None else list(_nodes(root))
     if len(nodes) > MAX_NODES:
         raise DetectorFailed(f"too large to be read as YAML: over {MAX_NODES:,} values")

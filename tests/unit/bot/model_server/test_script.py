@@ -54,7 +54,7 @@ def test_a_wrong_script_is_refused_in_one_line(text: str, said: str) -> None:
 
 def test_what_is_no_yaml_is_one_line() -> None:
     """A syntax error keeps its line and column, and loses its line breaks."""
-    with pytest.raises(BadInput, match=r"^s\.yml is not YAML: .* line 1, column 5.*$"):
+    with pytest.raises(BadInput, match=r"^s\.yml, line 1, column 5: not valid YAML: .*$"):
         parse_script("a: [", "s.yml")
 
 

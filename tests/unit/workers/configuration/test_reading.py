@@ -162,6 +162,12 @@ silent: yes
         ),
         ("[" * 50, snapshot(["line 1, column 7: nested deeper than 6 levels"])),
         ("a: b\x00\n", snapshot(["line 1, column 1: not valid YAML: it holds characters that are not allowed"])),
+        ('a: "\\UFFFFFFFF"', snapshot(["line 1, column 1: not valid YAML: it holds a value that cannot be read"])),
+        ('a: "\\U00110000"', snapshot(["line 1, column 1: not valid YAML: it holds a value that cannot be read"])),
+        (
+            "%YAML " + "9" * 5_000,
+            snapshot(["line 1, column 1: not valid YAML: it holds a value that cannot be read"]),
+        ),
         ("---\na: b\n---\nc: d\n", snapshot(["line 3, column 1: not valid YAML: but found another document"])),
         (
             "test-command: " + "x" * 400,

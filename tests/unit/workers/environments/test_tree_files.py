@@ -34,6 +34,22 @@ def test_a_mark_hides_no_project(tmp_path: Path) -> None:
     assert TreeFiles(tmp_path).toml("pyproject.toml") == {"project": {"name": "shop"}}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['a: "\\UFFFFFFFF"', "a: !!bool maybe", 'a: !!int ""', "a: !!timestamp x", f"a: {'9' * 5_000}", "a: [" * 3_000],
+)
+def test_yaml_that_cannot_be_read_is_empty(text: str, tmp_path: Path) -> None:
+    """Whichever error its parser raises: most of these are not its own."""
+    (tmp_path / "ci.yml").write_text(text)
+    assert TreeFiles(tmp_path).yaml("ci.yml") == {}
+
+
+def test_toml_that_cannot_be_read_is_empty(tmp_path: Path) -> None:
+    """Python refuses a number of so many digits with an error that is not the parser's."""
+    (tmp_path / "pyproject.toml").write_text(f"a = {'9' * 5_000}\n")
+    assert TreeFiles(tmp_path).toml("pyproject.toml") == {}
+
+
 def test_a_value_that_goes_on_from_nothing_is_no_section() -> None:
     """configparser itself fails at it, with an error of no kind that it names."""
     assert ini("[flake8]\nignore\n    E501\n") == {}

@@ -128,8 +128,10 @@ def test_composite_actions_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("on: [push\njobs: {", "not YAML"),
-        ("a: " + "[" * 3_000 + "]" * 3_000, "not YAML"),
+        ("on: [push\njobs: {", "line 2: not valid YAML"),
+        ("a: " + "[" * 3_000 + "]" * 3_000, "not valid YAML"),
+        ('on: "\\UFFFFFFFF"', "not valid YAML"),
+        ('on: "\\U00110000"', "not valid YAML"),
         ("on: push\n" + "# padding\n" * 30_000, "too large"),
         ("on: push\nx: [" + "1," * 30_000 + "]\n", "too large"),
     ],
