@@ -112,7 +112,9 @@ LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MOST_LOADED = 200, 4_000, 1_000,
 FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
 _Id = Annotated[str, Meta(max_length=100_000)]
-_Name = Annotated[str, Meta(max_length=LONGEST_TYPE)]
+_Name = Annotated[str, Meta(max_length=LONGEST_TYPE, pattern=r"\A[^\0\ud800-\udfff]*\Z")]
+"""A name that a database can hold. No class of Python has another."""
+
 _InnerPath = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"\A(?!/)(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]*\Z")]
 """A path inside the checkout, because callers open it."""
 

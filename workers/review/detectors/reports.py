@@ -84,7 +84,7 @@ class Reported:
             end_line=max(span.line, span.end_line - (span.end_column == 1 and span.end_line > span.line)),
             column=span.column,
             tool=self.tool,
-            rule=(rule or self.tool)[:LONGEST_RULE],
+            rule=(rule or self.tool).replace("\0", "\ufffd")[:LONGEST_RULE],  # PostgreSQL holds no NUL
             category=category or self.category,
             severity=severity,
             message=words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…",

@@ -68,6 +68,12 @@ def test_sarif_levels_and_tags_are_mapped(more: dict[str, object], category: Cat
     assert (found.category, found.severity) == (category, severity)
 
 
+def test_a_rule_without_nul_is_kept() -> None:
+    """PostgreSQL refuses the character, and rules are columns there."""
+    (found,) = read_report(log(result(ruleId="no\0eval")), "sarif", GIVEN)
+    assert found.rule == "no\ufffdeval"
+
+
 def test_a_sarif_fix_becomes_edits() -> None:
     """What the fix replaces is what stands at its place, and only a fix of the same file is taken."""
     replacement = {"deletedRegion": PLACE["region"], "insertedContent": {"text": "safe"}}

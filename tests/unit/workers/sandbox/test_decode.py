@@ -55,6 +55,8 @@ def test_a_long_id_is_one() -> None:
         {"seconds": "1"},
         {"seconds": float("nan")},
         {"type": None},
+        {"type": "Key\0Error"},
+        {"type": "Key\ud800Error"},
         {"message": ["a"]},
         {"frames": "none"},
         {"frames": [["/etc/passwd", 1, "f"]]},
