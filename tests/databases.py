@@ -1,11 +1,14 @@
-"""Databases with today's schema, copied from one that the migrations made once for each test process."""
+"""Databases with today's schema, copied from one that the migrations made once for each test process; and writers at once."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from threading import Barrier
 
 from memory.store import Store, open_store
 
@@ -32,3 +35,15 @@ def migrated(path: Path) -> str:
 def migrated_store(path: Path) -> Store:
     """The store in the SQLite database at `path`, which is made if it does not exist."""
     return open_store(migrated(path))
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Do all of it in threads that begin together; raises what one of them raises."""
+    begin = Barrier(len(works))
+
+    def run(work: Callable[[], object]) -> None:
+        begin.wait()
+        work()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        list(pool.map(run, works))

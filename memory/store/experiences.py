@@ -79,9 +79,10 @@ class StoredExperiences:
         One of the same `likeness` as an earlier one is its copy: kept, and not found on its own.
         """
         with self.database.writing() as connection:
+            sequence = _next(connection)  # first, as it waits: whoever is before us may add or forget one alike
             same_as = _first_alike(connection, likeness) if likeness else None
             columns = {"likeness": likeness, "edit": edit, "same_as": same_as, "forgotten": False}
-            row = row_of(experiences, experience, sequence=_next(connection), text=text, **columns)
+            row = row_of(experiences, experience, sequence=sequence, text=text, **columns)
             return insert_new(connection, experiences, row)
 
     def get(self, experience_id: str) -> Experience | None:
@@ -157,6 +158,7 @@ class StoredExperiences:
         Raises StoreError unless all of an embedder's vectors have one dimension and the same length.
         """
         with self.database.writing() as connection:
+            queue_for(connection, _ORDER_LOCK)  # else one that is forgotten meanwhile would keep its vector
             _require_one_length(connection, embedder_id, new)
             for batch in in_batches(sorted(new)):
                 _put_vectors(connection, embedder_id, view, {each: new[each] for each in batch})
@@ -190,10 +192,11 @@ def _first_alike(connection: Connection, likeness: str) -> str | None:
 
 def _forget(connection: Connection, experience_id: str) -> bool:
     """Blank one row, and delete all that belongs to it; False where none is known."""
+    sequence = _next(connection)  # first, as it waits: whoever is before us may add a copy or forget this one
     if not connection.execute(select(_KNOWN).where(experiences.c.id == experience_id)).scalar_one_or_none():
         return False
     blank: Row = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
-    connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
+    connection.execute(_changed(experience_id).values(**blank, sequence=sequence))
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
     own = and_(documents.c.kind.in_((REFLECTIONS, TRAJECTORIES)), documents.c.key == experience_id)
     connection.execute(delete(documents).where(own))
@@ -255,15 +258,18 @@ class VectorTable:
             vectors.c.embedder_id == self.embedder_id, vectors.c.view == WHOLE, ~here.exists()
         )
         with self.database.reading() as connection:
-            rows = connection.execute(query).all()
-        for batch in in_batches(rows):
-            shared: Row = {"embedder_id": self.embedder_id, "view": WHOLE}
-            new = [
-                shared | {"experience_id": row.experience_id, "embedding": np.frombuffer(row.data, dtype=_STORED)}
-                for row in batch
-            ]
+            missing = connection.execute(query.with_only_columns(vectors.c.experience_id)).scalars().all()
+        shared: Row = {"embedder_id": self.embedder_id, "view": WHOLE}
+        for batch in in_batches(missing):
             with self.database.writing() as connection:
-                connection.execute(dialect_insert(connection, self.table).on_conflict_do_nothing(), new)
+                queue_for(connection, _ORDER_LOCK)  # what another one forgot or copied meanwhile is left out
+                left = query.where(vectors.c.experience_id.in_(batch))
+                new = [
+                    shared | {"experience_id": row.experience_id, "embedding": np.frombuffer(row.data, dtype=_STORED)}
+                    for row in connection.execute(left)
+                ]
+                if new:
+                    connection.execute(self.table.insert(), new)
 
     def search(self, vector: Floats, k: int, among: Among) -> list[tuple[str, float]]:
         """The `k` nearest that the filter allows, nearest first, with their cosines, negative ones as 0.

@@ -6,17 +6,19 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 import psycopg
 import pytest
+from sqlalchemy import func, select
 
 from memory.model import Among, AttemptOutcome, Experience, Family
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
 from memory.store.experiences import VectorTable, open_vector_table
-from tests.databases import migrated_store
+from tests.databases import at_once, migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORDS = ["basket", "total", "price", "tax", "header", "parse", "token", "stream", "empty", "list", "average", "loader"]
@@ -83,6 +85,17 @@ def test_recall_is_as_without_pgvector(store: Store, tmp_path: object) -> None:
             for kept in (store, small):
                 kept.experiences.delete(ours[0])
             best = ours[0]
+
+
+def test_a_forget_beside_a_refresh_is_no_error(store: Store, filled: tuple[VectorTable, np.ndarray]) -> None:
+    """What is forgotten while vectors are taken over is in neither table."""
+    near, _ = filled
+    for row in range(25):
+        with store.database.writing() as connection:
+            connection.execute(near.table.delete())
+        at_once(near.refresh, partial(store.experiences.delete, f"e{row:03}"))
+    with store.database.reading() as connection:
+        assert connection.execute(select(func.count()).select_from(near.table)).scalar_one() == 175
 
 
 def test_a_refused_extension_is_told_and_done_without(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from memory.errors import StoreError
 from memory.model import AttemptOutcome, EditShape, Experience, Family
 from memory.store import Store
+from tests.databases import at_once
 
 
 def experience(experience_id: str, created_at: datetime, *, repository: str = "o/r") -> Experience:
@@ -80,6 +82,35 @@ def test_what_is_forgotten_takes_its_vectors_along(store: Store, now: datetime) 
     assert not store.experiences.delete("a")
     store.experiences.put_vectors("mini", late)
     assert store.experiences.vectors_of("mini", "a") == {}
+
+
+ROUNDS = 25
+"""How often two works are done at once, so that they meet."""
+
+
+def test_of_several_alike_one_is_listed(store: Store, now: datetime) -> None:
+    """Whether they are added at once, or the first is forgotten while another is added."""
+
+    def add(experience_id: str, likeness: int) -> None:
+        store.experiences.add(experience(experience_id, now), "", likeness=str(likeness))
+
+    for number in range(ROUNDS):
+        at_once(*(partial(add, f"{name}{number}", number) for name in "abc"))
+        deletions = [partial(store.experiences.delete, f"{name}{number}") for name in "abc"]
+        at_once(*deletions, partial(add, f"d{number}", number))
+    assert sorted(each.id for each in store.experiences.since(0) if each.listed) == sorted(
+        f"d{number}" for number in range(ROUNDS)
+    )
+
+
+def test_a_vector_beside_a_forget_is_passed_over(store: Store, now: datetime) -> None:
+    """What is forgotten while its vector is stored keeps none."""
+    ids = [f"e{number}" for number in range(ROUNDS)]
+    for each in ids:
+        store.experiences.add(experience(each, now), "")
+        put = partial(store.experiences.put_vectors, "mini", {each: np.ones(3, dtype=np.float32)})
+        at_once(put, partial(store.experiences.delete, each))
+    assert store.experiences.vectors_of("mini", ids) == {}
 
 
 def test_vectors_of_one_embedder_have_one_length(store: Store, now: datetime) -> None:
