@@ -153,9 +153,12 @@ class Explanation:
         )
 
 
-def explain(store: Store, learner: Learner, reference: str) -> Explanation | None:
-    """The decision with this id, or the latest about the finding whose fingerprint it is or begins; None for neither."""
-    decision = _find(store, reference)
+def explain(store: Store, learner: Learner, reference: str, repository: str = "", pull: int = 0) -> Explanation | None:
+    """The decision with this id, or the latest about the finding whose fingerprint it is or begins; None for neither.
+
+    With a `repository`, only its own decisions; of a finding those of the pull request `pull` come first.
+    """
+    decision = _find(store, reference, repository, pull)
     if decision is None:
         return None
     outcome, cells = store.ledger.outcome(decision.id), learner.cells(decision.state)
@@ -205,15 +208,15 @@ def environment_json(outcome: PlanOutcome) -> dict[str, object]:
     }
 
 
-def _find(store: Store, reference: str) -> Decision | None:
+def _find(store: Store, reference: str, repository: str, pull: int) -> Decision | None:
     decision = store.ledger.decision(reference)
-    if decision is not None or not reference:
-        return decision
-    about = store.ledger.decisions_about(reference)
-    if about:
-        return about[-1]
-    sightings = store.posts.sighting_by_fingerprint(reference)
-    return store.ledger.decision(sightings[-1].decision_id) if sightings else None
+    if decision is None and reference:
+        sightings = store.posts.sighting_by_fingerprint(reference)  # forks have equal fingerprints
+        seen = {each.decision_id: each.number for each in sightings if repository in ("", each.repository)}
+        about = (d.id for d in store.ledger.decisions_about(reference) if repository in ("", d.state.repository))
+        ids = sorted(list(about) or seen, key=lambda each: seen.get(each) == pull)
+        decision = store.ledger.decision(ids[-1]) if ids else None
+    return decision if decision is not None and repository in ("", decision.state.repository) else None
 
 
 def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedOption, ...]:
@@ -354,7 +357,8 @@ def _odds(why: Explanation) -> list[str]:
 
 def _evidence(why: Explanation) -> list[str]:
     rows = [
-        f"  {row.scope}: {row.strategy}, {row.factor} {row.mean:.2f} over {row.count:.1f}{_from(row)}"
+        f"  {row.scope}: {row.strategy}, {row.factor} {row.mean:.2f} over {row.count:.1f}"
+        + (f", from {row.witnesses} repositories" if row.witnesses > 1 else "")
         for row in why.table
     ]
     cases = [f"  remembered: {n.error_type}, {n.strategy}: {n.outcome.replace('_', ' ')}" for n in why.neighbours]
@@ -386,10 +390,6 @@ def _update_line(chosen: str, update: ValueUpdate) -> str:
         f"Update: {chosen} was worth {update.old:.2f} and is worth {update.new:.2f} now: "
         f"reward {update.reward:.2f}, step {update.step:.2f}{following}."
     )
-
-
-def _from(row: TableRow) -> str:
-    return f", from {row.witnesses} repositories" if row.witnesses > 1 else ""
 
 
 def _feedback_line(received: ReceivedFeedback) -> str:

@@ -59,11 +59,9 @@ def _answer_text(job: AnswerCommand, context: JobContext) -> str:
 def _why(job: AnswerCommand, context: JobContext) -> str:
     posts = context.store.posts.on(job.repository.key, job.number)
     reference = job.argument or (posts[-1].decision_ids[-1] if posts else "")  # else the last one of this conversation
-    explanation = explain(context.store, context.learner, reference) if reference else None
-    # Never show a decision of another repository.
-    if explanation is None or explanation.decision.state.repository != job.repository.key:
-        return conversation.unknown_decision(reference)
-    return code(explanation.text())
+    where = job.repository.key  # no decision of another repository is shown
+    explanation = explain(context.store, context.learner, reference, repository=where, pull=job.number)
+    return conversation.unknown_decision(reference) if explanation is None else code(explanation.text())
 
 
 SECONDS = 180.0

@@ -47,8 +47,8 @@ FINDING = Finding(
 )  # fmt: skip
 
 
-def explained(store: Store, learner: Learner, reference: str) -> Explanation:
-    found = explain(store, learner, reference)
+def explained(store: Store, learner: Learner, reference: str, *, repository: str = "", pull: int = 0) -> Explanation:
+    found = explain(store, learner, reference, repository, pull)
     assert found is not None
     return found
 
@@ -173,6 +173,20 @@ def test_a_finding_is_explained_by_its_fingerprint(store: Store, learner: Learne
     assert explained(store, learner, "abc").decision.id == decisions[-1].id
 
 
+def test_a_fingerprint_is_of_a_finding_in_one_repository(store: Store, learner: Learner) -> None:
+    """Where a fork has the same finding, each repository is explained its own decision, and of these that of the pull request."""
+    first, later, elsewhere = _posted(learner), _posted(learner), _posted(learner, "fork/r")
+    sightings = [_sighting(first, number=1), _sighting(later, number=2), _sighting(elsewhere, "fork/r")]
+    store.posts.add_sightings(sightings)
+    for reference in ("abc123", "abc"):
+        assert explained(store, learner, reference).decision == elsewhere
+        assert explained(store, learner, reference, repository="fork/r", pull=7).decision == elsewhere
+        assert explained(store, learner, reference, repository="o/r").decision == later
+        assert explained(store, learner, reference, repository="o/r", pull=1).decision == first
+        assert explain(store, learner, reference, "third/r") is None
+    assert explain(store, learner, first.id, "fork/r") is None
+
+
 def test_the_belief_shown_is_the_one_that_decides(store: Store, learner: Learner) -> None:
     """With the finding at hand, an explanation shows exactly the posterior that posting would use."""
     decision = _posted(learner)
@@ -198,16 +212,16 @@ def test_an_explanation_is_json(store: Store, learner: Learner) -> None:
     assert json.loads(json.dumps(explained(store, learner, decision.id).to_json()))["chosen"] == decision.chosen
 
 
-def _posted(learner: Learner) -> Decision:
+def _posted(learner: Learner, repository: str = "o/r") -> Decision:
     return review_policy.decide_posting(
-        learner, "t1", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=5
+        learner, "t1", repository, FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=5
     ).decision
 
 
-def _sighting(decision: Decision) -> Sighting:
+def _sighting(decision: Decision, repository: str = "o/r", number: int = 1) -> Sighting:
     return Sighting(
-        repository="o/r", number=1, sha="s", decision_id=decision.id, finding=FINDING, action=Action.SUMMARY,
-        created_at=NOW,
+        repository=repository, number=number, sha="s", decision_id=decision.id, finding=FINDING, action=Action.SUMMARY,
+        created_at=decision.created_at,
     )  # fmt: skip
 
 
