@@ -123,9 +123,10 @@ def arm_difference(treated: Flags, outcomes: Numbers) -> Numbers:
     Augmented inverse propensity weighting (Robins, Rotnitzky and Zhao 1994) with the observed share and, as predictions,
     the running means of the tasks before, in their order. Empty unless both arms have `LEAST`.
     """
-    n, share = len(treated), float(treated.mean()) if len(treated) else 0.0
-    if min(share, 1.0 - share) * n < LEAST:
+    count = int(treated.sum())
+    if min(count, len(treated) - count) < LEAST:
         return np.zeros(0)
+    share = count / len(treated)
     ours, theirs = (_running_mean(outcomes, arm, start=0.5) for arm in (treated, ~treated))
     weighted: Numbers = np.where(treated, (outcomes - ours) / share, -(outcomes - theirs) / (1.0 - share))
     return ours - theirs + weighted
@@ -173,10 +174,11 @@ def _about(repairs: int) -> str:
 
 def _until_known(learned: int, control: int, control_share: float) -> tuple[int | None, str]:
     """How many more repairs it takes until each arm has `LEAST`."""
-    short = {control_share: LEAST - control, 1.0 - control_share: LEAST - learned}
-    if any(share <= 0.0 and missing > 0 for share, missing in short.items()):
+    arms = ((control_share, LEAST - control), (1.0 - control_share, LEAST - learned))
+    short = [(share, missing) for share, missing in arms if missing > 0]
+    if any(share <= 0.0 for share, _ in short):
         return None, "no number of repairs: one arm gets none (APPRENTICE_CONTROL_SHARE)"
-    further = ceil(max(missing / share for share, missing in short.items() if missing > 0))
+    further = ceil(max(missing / share for share, missing in short))
     return further, f"{_about(further)} more repairs until there is a figure"
 
 

@@ -74,6 +74,21 @@ def test_two_handfuls_are_too_few() -> None:
     assert "not known yet" in fixed.verdict
 
 
+@pytest.mark.parametrize("learned", [20, 33, 49, 380])
+def test_twenty_of_each_arm_are_enough(learned: int) -> None:
+    """The smaller arm is counted, not computed from its share: twenty of it are twenty, of however many tasks."""
+    arms = [Arm.CONTROL] * 20 + [Arm.LEARNED] * learned
+    (fixed, _) = uplift([result(number, arm, proven=number % 2 == 0) for number, arm in enumerate(arms)], 0.1)
+    assert fixed.difference is not None
+
+
+def test_with_equal_shares_the_arm_that_lacks_more_is_waited_for() -> None:
+    """Where each arm gets a half, what it takes is twice what the smaller one lacks, whichever that is."""
+    tasks = [result(number, Arm.LEARNED, proven=True) for number in range(10)]
+    others = [result(number, Arm.CONTROL, proven=True) for number in range(10, 12)]
+    assert uplift([*tasks, *others], 0.5)[0].further == 2 * 18
+
+
 def test_it_says_how_many_more_repairs_it_takes() -> None:
     """Before there is a figure, with one that is not seen yet, with one that is, and where it is not worth waiting for."""
     worlds = (
