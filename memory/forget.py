@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from memory.model import Actor, Contribution, Decision, Outcome, Signal
+from memory.model import Actor, AttemptOutcome, Contribution, Decision, Outcome, Reflection, Signal
 from memory.rewards import contributions_of_outcome, contributions_of_signal
 from memory.store import Store
 
@@ -56,18 +56,45 @@ def forget(
 ) -> int:
     """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 
-    The experiences of forgotten outcomes go as well, and with them what they say of templates and skills. Either all
-    signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
+    The experiences of forgotten outcomes go as well, and with them what they say of templates and skills; so do the reasons
+    of forgotten rejections. Either all signals are undone or none, and likewise the outcomes. What is in the ledger comes
+    after what follows from it, so that undoing again undoes the rest.
     """
+    drop_reasons(store, [given for _, given in lessons.signals])
     retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
     undone = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)
     judged = (
         (outcome, _negative(contributions_of_outcome(decision, outcome))) for decision, outcome in lessons.outcomes
     )
-    forgotten = store.ledger.append_signals(undone) + store.ledger.withdraw(judged, now)
+    forgotten = store.ledger.append_signals(undone)
     for _, outcome in lessons.outcomes:
         store.experiences.delete(outcome.decision_id)
-    return forgotten
+    return forgotten + store.ledger.withdraw(judged, now)
+
+
+def drop_reasons(store: Store, signals: Collection[Signal]) -> None:
+    """Remove the reasons that came with these signals. A reflection on a rejected repair gets another reason, or goes too."""
+    reasons, gone = store.reasons.several([each.id for each in signals], str), {each.id for each in signals}
+    for signal in signals:
+        if signal.id in reasons:
+            left = [each.id for each in store.ledger.live_signals([signal.decision_id]) if each.id not in gone]
+            others = store.reasons.several(left, str)
+            other = next((others[each] for each in left if each in others), "")
+            _change_reason(store, signal.decision_id, reasons[signal.id], other)
+            store.reasons.remove(signal.id)
+
+
+def _change_reason(store: Store, decision_id: str, words: str, other: str) -> None:
+    """Put another reason in the place of these words in the reflection on a rejected repair; without one remove it."""
+    found = store.reflections.get(decision_id, Reflection)
+    if found is None or found.outcome is not AttemptOutcome.PROVEN:  # what failed by itself needs no rejection
+        return
+    if not other:
+        store.reflections.remove(decision_id)
+    elif found.nearest is not None and found.nearest.message == words:
+        summary = found.summary.removesuffix(words) + other
+        changed = replace(found, summary=summary, nearest=replace(found.nearest, message=other))
+        store.reflections.put(decision_id, changed, owner=found.repository, now=found.created_at)
 
 
 def retraction(given: Signal, signal_id: str, now: datetime, by: Actor | None) -> Signal:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from structlog.contextvars import bind_contextvars
 
-from memory.forget import retraction
+from memory.forget import drop_reasons, retraction
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, period_of
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
@@ -236,6 +236,7 @@ class Learner:
     def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
 
+        A reason that came with it goes too.
         `actor` is who retracts it, by default who gave it; evidence and weight stay the original giver's.
         """
         given = next(
@@ -243,6 +244,7 @@ class Learner:
         )
         if given is None:
             return None
+        drop_reasons(self._store, [given])
         taken = retraction(given, self._new_id(), self._clock(), actor)
         return self._append(self._decision(decision_id), taken)
 

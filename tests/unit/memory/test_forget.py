@@ -7,11 +7,27 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
+from sqlalchemy import text
 
+from memory.errors import StoreError
 from memory.forget import OPERATOR, SignalsToForget, feedback_of, forget, learned_from, learned_in
-from memory.model import Actor, Arm, Decision, Permission, SignalKind, State, TaskKind
+from memory.model import (
+    Actor,
+    Arm,
+    AttemptOutcome,
+    Decision,
+    NearMiss,
+    Permission,
+    Reflection,
+    Signal,
+    SignalKind,
+    State,
+    TaskKind,
+)
 from memory.policy.learner import Learner
+from memory.reflections import keep, latest
 from memory.store import Store
+from tests.unit.memory.test_skills import experience
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
@@ -91,6 +107,64 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
     assert learned_from(store, decision.id) == SignalsToForget()
     (told,) = (each for each in store.ledger.logged(TaskKind.REPAIR) if each.decision.id == decision.id)
     assert (told.outcome, told.signals) == (None, ())
+
+
+def test_a_second_run_deletes_the_experiences_that_the_first_one_left(
+    learner: Learner, store: Store, taught: list[Decision]
+) -> None:
+    """An outcome counts as forgotten once its experience is gone, so that an interrupted run can be repeated."""
+    store.experiences.add(experience(1, id=taught[0].id), "text")
+    with store.database.writing() as connection:
+        connection.execute(text("CREATE TRIGGER t BEFORE UPDATE ON experiences BEGIN SELECT RAISE(ABORT, 'full'); END"))
+    with pytest.raises(StoreError):
+        undo(store, learned_in(store, "o/r"))
+    with store.database.writing() as connection:
+        connection.execute(text("DROP TRIGGER t"))
+    assert len(store.experiences.all()) == 1
+    assert undo(store, learned_in(store, "o/r")) == 2
+    assert (store.experiences.all(), learned_in(store, "o/r")) == ([], SignalsToForget())
+
+
+def reject(learner: Learner, store: Store, decision: Decision, actor: Actor, words: str) -> Signal:
+    """A rejection with its reason, kept as the worker keeps it."""
+    given = learner.record_signal(decision.id, SignalKind.REJECTED, actor, Permission.WRITE, f"comment:{actor.id}")
+    assert given is not None
+    store.reasons.add(given.id, words)
+    near = NearMiss(path="", line=0, template="", edit="", passed=1, error_type="rejected", message=words)
+    reflection = Reflection(
+        id=decision.id, repository="o/r", error_type="KeyError", failing_tests=("t",), strategy="guard",
+        outcome=AttemptOutcome.PROVEN, candidates=1, ruled_out=("01",), nearest=near, summary=f"Rejected: {words}",
+        created_at=NOW,
+    )  # fmt: skip
+    keep(store, reflection)
+    return given
+
+
+def test_a_forgotten_reason_is_neither_kept_nor_given_to_repairs(
+    learner: Learner, store: Store, taught: list[Decision]
+) -> None:
+    """A reflection goes with the only reason for it; where another account gave one too, it has those words."""
+    alone = reject(learner, store, taught[0], MALLORY, "never")
+    both = [reject(learner, store, taught[1], *said) for said in ((MALLORY, "no"), (ADA, "it hides the cause"))]
+    undo(store, feedback_of(store, MALLORY.id))
+    (left,) = latest(store, "o/r")
+    assert (left.id, left.summary, left.ruled_out) == (taught[1].id, "Rejected: it hides the cause", ("01",))
+    assert left.nearest is not None and left.nearest.message == "it hides the cause"
+    assert store.reasons.several([alone.id, *(each.id for each in both)], str) == {both[1].id: "it hides the cause"}
+
+
+def test_a_rejection_that_is_taken_back_steers_no_repair(
+    learner: Learner, store: Store, taught: list[Decision]
+) -> None:
+    """Its reason and the reflection go; a reflection on an attempt that failed by itself stays."""
+    given = reject(learner, store, taught[0], ADA, "never")
+    failed = reject(learner, store, taught[1], ADA, "no")
+    (own,) = (each for each in latest(store, "o/r") if each.id == taught[1].id)
+    store.reflections.put(own.id, replace(own, outcome=AttemptOutcome.NOTHING_PLAUSIBLE), owner="o/r", now=NOW)
+    for signal in (given, failed):
+        assert learner.retract(signal.decision_id, signal.kind, signal.source) is not None
+    assert [each.id for each in latest(store, "o/r")] == [taught[1].id]
+    assert store.reasons.several([given.id, failed.id], str) == {}
 
 
 def test_a_rebuild_remembers_what_was_forgotten(learner: Learner, store: Store, taught: list[Decision]) -> None:
