@@ -74,7 +74,7 @@ class SkillState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """An edit that the experiences `taught_by` prove, at failures of these families.
+    """An edit that the experiences `taught_by` prove, at failures of these families, by the tests or by maintainers.
 
     `teachers` are the accounts that accepted any of them. `tries` are repairs in which it was tried, `wins` those of them
     that it proved and no maintainer rejected; `rate` is the mean of the rate's posterior.
@@ -157,7 +157,7 @@ def derived(experiences: Sequence[Experience], signals: Iterable[Signal]) -> tup
         verdicts[signal.decision_id] += verdict
         if verdict > 0.0:
             accepting[signal.decision_id].add(signal.actor.id)
-    accepted = [each for each in experiences if _is_proven(each) and verdicts[each.id] >= 0.0]
+    accepted = [each for each in experiences if _is_proven(each) and _is_accepted(each, verdicts[each.id])]
     taught: defaultdict[EditShape, list[Experience]] = defaultdict(list)
     for each in accepted:
         for shape in _edits(each):
@@ -173,6 +173,11 @@ def derived(experiences: Sequence[Experience], signals: Iterable[Signal]) -> tup
 
 def _is_proven(experience: Experience) -> bool:
     return experience.outcome is AttemptOutcome.PROVEN
+
+
+def _is_accepted(experience: Experience, verdict: float) -> bool:
+    """Whether no maintainer rejected an edit; where the tests did not decide on it, whether one accepted it."""
+    return verdict > 0.0 or (verdict == 0.0 and not experience.contested)
 
 
 def _edits(experience: Experience) -> tuple[EditShape, ...]:

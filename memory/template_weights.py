@@ -56,12 +56,17 @@ def edit_weights(
 def _weights(
     experiences: Iterable[Experience], prior: Mapping[str, float], base: Mapping[str, float]
 ) -> dict[str, float]:
-    """Observed over expected repairs, shrunk towards `base`; every repair is expected in proportion to prior times tries."""
-    tried, repaired = Counter[str](), Counter[str]()
+    """Observed over expected repairs, shrunk towards `base`; every repair is expected in proportion to prior times tries.
+
+    A repair by two edits is a half of one for each of their templates, as a verdict is.
+    """
+    tried, repaired = Counter[str](), defaultdict[str, float](float)
     for each in experiences:
         tried.update(each.tried)
         if each.outcome is AttemptOutcome.PROVEN and each.shape is not None:
-            repaired[each.shape.template] += 1
+            parts = parts_of(each.shape)
+            for part in parts:
+                repaired[part.template] += 1.0 / len(parts)
     chances = {name: count * prior[name] * base.get(name, 1.0) for name, count in tried.items() if name in prior}
     total = sum(chances.values())
     if not total:

@@ -95,9 +95,8 @@ class Ranking:
         return lambda counts: self._first(counts, counts[self._change], comments(counts))
 
     def _first(self, counts: Floats, worth: Floats, wanted: float) -> PostedCounts:
-        """The first findings that are worth so much together."""
-        last = int(np.searchsorted(np.cumsum(worth), wanted - 1e-9))
-        return self._sums(counts, np.arange(len(worth)) <= last)
+        """As few of the first findings as are worth so much together; none where nothing is wanted."""
+        return self._sums(counts, np.cumsum(worth) - worth < wanted - 1e-9)
 
     def budget(self, most: int) -> Rule:
         """The first `most` of each change."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from memory.model import AttemptOutcome, EditShape, Experience, Family
+from memory.skills import composed
 from memory.template_weights import BOUNDS, QUOTA, edit_weights
 
 PRIOR = {"swap": 0.5, "drop": 0.5, "wrap": 0.1}
@@ -51,6 +53,16 @@ def test_a_repair_counts_for_more_where_fewer_candidates_were_tried() -> None:
     dear = experience({"swap": 10, "drop": 100}, "drop")
     weights = edit_weights([cheap, dear] * 10, Family.ASSERTION, PRIOR)
     assert weights["swap"] > weights["drop"]
+
+
+def test_a_repair_by_two_edits_is_a_half_of_one_for_both_templates() -> None:
+    """Neither was tried in vain, and together they count as one repair."""
+    tried = {"swap": 10, "wrap": 10, "drop": 10}
+    swap, wrap = (EditShape(template=template, before="$0", after="$1") for template in ("swap", "wrap"))
+    pair = replace(experience(tried, "swap"), shape=composed(swap, wrap))
+    weights = edit_weights([pair] * 8, Family.ASSERTION, PRIOR)
+    assert weights == edit_weights([experience(tried, "swap"), experience(tried, "wrap")] * 4, Family.ASSERTION, PRIOR)
+    assert min(weights["swap"], weights["wrap"]) > 1.0 > weights["drop"]
 
 
 def test_little_experience_moves_little() -> None:

@@ -158,6 +158,14 @@ def test_a_rejected_fix_teaches_nothing() -> None:
     assert only(derived(TEACHERS, (signal("e2", 7, SignalKind.REJECTED),))).taught_by == ("e1",)
 
 
+def test_what_the_tests_did_not_decide_on_is_learned_once_it_is_accepted() -> None:
+    """An edit among others that behave otherwise teaches and wins by a maintainer's word only."""
+    asked = experience(3, BOUND, contested=True, tried={tried_as(name_of(BOUND)): 1})
+    assert derived((asked,), ()) == ()
+    assert only(derived((*TEACHERS, asked), ())).wins == 0
+    assert only(derived((asked,), (signal("e3", 7),))).wins == 1
+
+
 def test_a_quorum_carries_a_skill_beyond_its_repositories() -> None:
     """One maintainer's merge has effect where the fix was made; two people's everywhere."""
     for accounts, reaches in (((), False), ((7,), False), ((7, 8), True)):

@@ -210,5 +210,6 @@ def test_measures_by_hand() -> None:
     assert ranking.keeping(0.6)(counts).comments == 3.0
     assert ranking.budget(1)(counts).share == pytest.approx(1 / 3)
     assert ranking.volume(lambda _: 1.0)(counts).lift == pytest.approx(2.0)
+    assert ranking.volume(lambda _: 0.0)(counts).comments == 0.0
     whole = interval_of(lambda drawn: ranking.posted(drawn).share, 3)
     assert whole.low <= whole.estimate <= whole.high
