@@ -91,3 +91,13 @@ def test_an_endless_loop_is_repaired(tmp_path: Path) -> None:
         )
     assert result.outcome is AttemptOutcome.PROVEN
     assert "number //= 2" in result.patch
+
+
+@pytest.mark.extended
+def test_what_a_cut_run_did_not_come_to_has_no_id_that_moves(tmp_path: Path) -> None:
+    """A test that fails at once keeps its id, though a later run of its function shows parameters that are new."""
+    tests = TESTS.replace("[8, 9, 64, 100]", "[0, 8, 1]")
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, tests), limits=Limits(wall_seconds=3, cpu_seconds=3))
+    assert not seen.moved
+    assert "test_steps.py::test_many[0]" in {result.id for result in seen.failing_report.failing()}
+    assert not seen.set_aside

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 
 from workers.repair.classify import clues_of, failure_of, innermost
-from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project
 
 _NEEDS = {
@@ -53,7 +53,7 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
 
 def _is_lint(result: TestResult) -> bool:
     """Whether a check of a plug-in failed, as pytest-ruff's of a file: what tests raise passes through a line of the checkout."""
-    raised = result.error_type not in ("", *_DOCTESTS)
+    raised = result.error_type not in ("", *_DOCTESTS, *CUT_ERRORS)
     return raised and "::" in result.id and result.outcome is TestOutcome.FAILED and not result.frames
 
 

@@ -173,16 +173,21 @@ def _traced(
 
 
 def _moved(first: FirstRun, traced: Sequence[TestRun]) -> frozenset[str]:
-    """The functions with parameters whose ids, or what fails of them, two runs of the same code do not agree on."""
+    """The functions with parameters whose ids, or what fails of them, two runs of the same code do not agree on.
+
+    New ids alone may be of tests that the first run did not come to.
+    """
     before = {result.id: result.outcome for result in first.report.results}
     known = {function_of(test) for test in before}
     after = [result for run in traced for result in run.report.results if function_of(result.id) in known]
-    new = {function_of(result.id) for result in after if result.id not in before}
+    shown = {result.id for result in after}
+    new = {function_of(test) for test in shown - before.keys()}
+    lost = {function_of(result.id) for result in first.failing() if result.id not in shown}
     worse, better = (
         {function_of(r.id) for r in after if r.outcome in then and before.get(r.id) in formerly}
         for then, formerly in ((FAILED, PASSED), (PASSED, FAILED))
     )
-    return frozenset(new | (worse & better))
+    return frozenset((new & lost) | (worse & better))
 
 
 PASSED, FAILED = (TestOutcome.PASSED,), (TestOutcome.FAILED, TestOutcome.ERROR)

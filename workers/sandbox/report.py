@@ -335,6 +335,9 @@ _CUTS = {
 _KILLED = ("Crash", "the tests were killed")
 """The error type of a test that was running, and the problem of the run with its limits."""
 
+CUT_ERRORS = frozenset(error for error, _ in (*_CUTS.values(), _KILLED))
+"""What `cut_error` gives. No line raised them, so such a result may have no frames."""
+
 
 def _not_started(completed: CompletedRun, python: Path, program: str) -> str:
     output = completed.stderr + completed.stdout

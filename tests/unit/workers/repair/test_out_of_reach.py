@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Frame
 from workers.repair.out_of_reach import out_of_reach
-from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import discover
 
 OWN = (Frame(path="test_a.py", line=3, function="test_a"),)
@@ -77,6 +77,8 @@ def test_linters_are_no_tests(tmp_path: Path) -> None:
     assert why.startswith("it is a check of a plug-in's")
     assert reason(tmp_path, "DocTestFailure", "", test="shop.py::shop.price", frames=()) == ""
     assert reason(tmp_path, "", "", frames=()) == ""
+    for cut in CUT_ERRORS:  # the test that was running when the run was cut
+        assert reason(tmp_path, cut, "", frames=()) == ""
 
 
 def test_plug_ins_that_fail_before_a_test_begins(tmp_path: Path) -> None:
