@@ -12,7 +12,7 @@ import re
 import threading
 from base64 import b64encode
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from urllib.parse import quote, quote_plus
 
@@ -66,9 +66,18 @@ REDACTED = "[secret removed]"
 
 def redact(text: str) -> str:
     """The text with every credential replaced."""
+    return _without(text, lambda _found: REDACTED)
+
+
+def redact_lines(text: str) -> str:
+    """The same with as many lines: of one alone, nothing shows that it is inside of a key."""
+    return _without(text, lambda found: "\n".join(REDACTED for _ in found[0].split("\n")))
+
+
+def _without(text: str, instead: Callable[[re.Match[str]], str]) -> str:
     rest = own_secrets.removed_from(text)
     possible = [kind for mark, kind in _KINDS if mark in rest]
-    return _any_of(frozenset(possible)).sub(REDACTED, rest) if possible else rest
+    return _any_of(frozenset(possible)).sub(instead, rest) if possible else rest
 
 
 _KINDS = tuple((mark, kind) for kind, marks in MARKS.items() for mark in marks)
@@ -113,7 +122,7 @@ class OwnSecrets:
         """The text with every form of every secret replaced."""
         for forms in (*self._lasting.values(), *self._tokens):
             for form in forms:
-                text = text.replace(form, REDACTED)
+                text = text.replace(form, "\n".join(REDACTED for _ in form.split("\n")))
         return text
 
 

@@ -100,12 +100,12 @@ Merging teaches me that this kind of edit is wanted here, closing that it is not
         assert shown == snapshot(
             [
                 """\
-<data-abf160e4 source="search">
+<data-abf160e4d74d5d3b467e5cacc70c2e72 source="search">
 pantry/shelf.py:22: def take(self, name, text):
-</data-abf160e4>\
+</data-abf160e4d74d5d3b467e5cacc70c2e72>\
 """,
                 '''\
-<data-2df4fc27 source="pantry/shelf.py:1-32">
+<data-2df4fc2727b8cf34a094350ad0bb80c5 source="pantry/shelf.py:1-32">
    1  """What there is, and how much of it."""
    2  \n\
    3  from __future__ import annotations
@@ -138,11 +138,11 @@ pantry/shelf.py:22: def take(self, name, text):
   30          """What has to be bought for a recipe: name to grams."""
   31          lacking = {name: need - self.amount(name) for name, need in recipe.needs.items()}
   32          return {name: amount for name, amount in lacking.items() if amount > 0}
-</data-2df4fc27>\
+</data-2df4fc2727b8cf34a094350ad0bb80c5>\
 ''',
                 '''\
 edited pantry/shelf.py:
-<data-35fd854a source="pantry/shelf.py:22-28">
+<data-35fd854a4fb8af49773ebaba7a8d5a35 source="pantry/shelf.py:22-28">
   22      def take(self, name, text):
   23          """Take something off the shelf."""
   24          wanted = grams(text)
@@ -150,17 +150,17 @@ edited pantry/shelf.py:
   26              raise ValueError(f"only {shown(self.amount(name))} of {name}")
   27          self.held[name] -= wanted
   28  \n\
-</data-35fd854a>\
+</data-35fd854a4fb8af49773ebaba7a8d5a35>\
 ''',
                 """\
-<data-c36581e2 source="tests">
+<data-c36581e20fa278e6a1979e656e9175be source="tests">
 1 passed, 0 failed of 1
-</data-c36581e2>\
+</data-c36581e20fa278e6a1979e656e9175be>\
 """,
                 """\
-<data-30bd95ed source="tests">
+<data-30bd95ed80147fa206980d219a9e9275 source="tests">
 11 passed, 0 failed of 11
-</data-30bd95ed>\
+</data-30bd95ed80147fa206980d219a9e9275>\
 """,
             ]
         )

@@ -12,6 +12,7 @@ from memory.model import Severity
 from memory.policy.review_policy import PROTECTED
 from workers.diffs import Hunk, replace_lines, split_lines
 from workers.llm.prompt_text import data, verbatim, visible_text
+from workers.redaction import redact_lines
 from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, RawFinding, ToolFix
 from workers.review.detectors.rules import is_test_path
 from workers.review.source import scopes
@@ -138,7 +139,7 @@ def same_place(one: ModelFinding, other: ModelFinding | RawFinding) -> bool:
 
 
 def _candidate(reported: ReportedFinding, delta: Delta, described: bool) -> ModelFinding | None:
-    lines, added = split_lines(delta.head.sources[reported.path]), delta.added.get(reported.path, _NO_LINES)
+    lines, added = _shown_lines(delta.head.sources[reported.path]), delta.added.get(reported.path, _NO_LINES)
     line = _place(reported, lines, added)
     title = shortened(reported.title, LONGEST_TITLE)
     if line is None or not title:
@@ -277,7 +278,7 @@ def pages_of(delta: Delta, path: str) -> tuple[Page, ...]:
     No page where even those are too many.
     """
     text = delta.head.sources[path]
-    added, removed = delta.added.get(path, frozenset()), _removed(delta.hunks.get(path, ()))
+    added, removed = delta.added.get(path, frozenset()), _removed(delta.hunks.get(path, ()), delta.base.get(path, ""))
     near = frozenset(at + by for at in added | removed.keys() for by in range(-CONTEXT, CONTEXT + 1))
     known = scopes(text) if path.endswith((".py", ".pyi")) else ()
     bodies = (range(each.line, each.end_line + 1) for each in known)
@@ -309,23 +310,30 @@ def excerpt(text: str, line: int, end_line: int, around: int = 8) -> str:
     return "\n".join(_rendered(text, wanted, frozenset(), {}))
 
 
-def _removed(hunks: Sequence[Hunk]) -> dict[int, list[str]]:
-    """Removed lines, by the number of the line that follows them."""
+def _removed(hunks: Sequence[Hunk], before: str) -> dict[int, list[str]]:
+    """Removed lines of a file's text before, by the number of the line that follows them."""
     found: dict[int, list[str]] = {}
+    past = _shown_lines(before)
     for hunk in hunks:
-        number = hunk.new_start + (hunk.new_count == 0)
+        number, old = hunk.new_start + (hunk.new_count == 0), hunk.old_start
         for line in hunk.lines:
             if line.startswith("-"):
-                found.setdefault(number, []).append(line[1:])
+                found.setdefault(number, []).append(past[old - 1] if old <= len(past) else line[1:])
             number += not line.startswith(("-", "\\"))
+            old += not line.startswith(("+", "\\"))
     return found
+
+
+def _shown_lines(text: str) -> list[str]:
+    """The lines of a file without the credentials in it."""
+    return split_lines(redact_lines(text))
 
 
 def _rendered(
     text: str, wanted: frozenset[int], added: frozenset[int], removed: Mapping[int, Sequence[str]]
 ) -> Iterator[str]:
     gap = False
-    lines = split_lines(text)
+    lines = _shown_lines(text)
     for number in range(1, len(lines) + 2):
         for gone in removed.get(number, ()):
             yield f"     - | {gone.rstrip()}"

@@ -20,6 +20,7 @@ from workers.agent.checkout import Checkout, ToolFailed
 from workers.errors import CannotRun, Retryable
 from workers.llm.messages import ToolCall, ToolSpec
 from workers.llm.prompt_text import data, truncated
+from workers.redaction import redact_lines
 from workers.repair.classify import is_test_path
 from workers.sandbox.report import TestReport, TestResult
 
@@ -121,14 +122,15 @@ def _past(commits: History) -> Tool:
 
 def numbered(path: str, text: str, start: int, end: int) -> str:
     """Lines `start` to `end` of a file as data that cites them."""
-    lines = text.split("\n")[start - 1 : end]
+    lines = redact_lines(text).split("\n")[start - 1 : end]
     shown = "\n".join(f"{number:>4}  {line}" for number, line in enumerate(lines, start=start))
     return data(f"{path}:{start}-{start + len(lines) - 1}", shown, code=True)
 
 
 def _hits(checkout: Checkout, paths: Iterator[str], text: str) -> Iterator[str]:
     for path in paths:
-        for number, line in enumerate(_text(checkout, path).split("\n"), start=1):
+        whole = _text(checkout, path)
+        for number, line in enumerate(redact_lines(whole).split("\n") if text in whole else (), start=1):
             if text in line:
                 yield f"{path}:{number}: {line.strip()}"
 

@@ -32,7 +32,11 @@ def _template(name: str) -> Template:
 
 
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_TOKENS = re.compile(r"<\|[^|>\n]{1,40}\|>|\[/?INST\]|<</?SYS>>|</?s>", re.IGNORECASE)
+_TOKENS = re.compile(
+    r"<[|\uff5c][^|\uff5c>\n]{1,40}[|\uff5c]>|<</?SYS>>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\]"
+)
+"""Tokens of the chat templates of common models, in the letters that their tokenizers know."""
 OBSERVATION = 8_000
 """Characters of what one tool gives."""
 
@@ -124,7 +128,7 @@ def data(source: str, text: str, *, code: bool = False) -> str:
     inner = _TOKENS.sub(
         lambda found: f"{found[0][0]}\u00a6{found[0][2:]}", verbatim(text) if code else visible_text(text)
     )
-    mark = hashlib.sha256(inner.encode(errors="replace")).hexdigest()[:8]
+    mark = hashlib.sha256(inner.encode(errors="replace")).hexdigest()[:32]
     return f'<data-{mark} source="{_label(source)}">\n{inner.strip(chr(10))}\n</data-{mark}>'
 
 

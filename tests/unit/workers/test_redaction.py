@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.redaction import FORMATS, MARKS, REDACTED, redact
+from workers.redaction import FORMATS, MARKS, REDACTED, redact, redact_lines
 
 CREDENTIALS = {
     "a GitHub token": "ghs_" + "a1B2" * 9,
@@ -38,6 +38,12 @@ def test_a_credential_of_each_kind_is_removed(kind: str) -> None:
     """Also where nothing else in the text looks like one."""
     assert REDACTED in redact(f"it is ({CREDENTIALS[kind]})")
     assert CREDENTIALS[kind].strip(":/@") not in redact(f"it is ({CREDENTIALS[kind]})")
+
+
+def test_lines_keep_their_numbers() -> None:
+    """Every line of a key is replaced by itself."""
+    key = "-----BEGIN PRIVATE " + "KEY-----\nabc\ndef\n-----END PRIVATE " + "KEY-----"
+    assert redact_lines(f"a\n'{key}'\nb") == f"a\n'{REDACTED}\n{REDACTED}\n{REDACTED}\n{REDACTED}'\nb"
 
 
 @given(st.lists(PIECES | st.text(max_size=8), max_size=12))

@@ -37,7 +37,7 @@ from workers.sandbox.report import TestOutcome, TestReport, TestResult
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "ghp_" + "a1B2" * 9
 PAYLOADS = pytest.mark.parametrize("payload", [pytest.param(text, id=name) for name, text in INJECTIONS.items()])
-_DATA = re.compile(r'<data-([0-9a-f]{8}) source="[\w ./:@+-]*">\n.*?\n</data-\1>', re.DOTALL)
+_DATA = re.compile(r'<data-([0-9a-f]{32}) source="[\w ./:@+-]*">\n.*?\n</data-\1>', re.DOTALL)
 _SHAPELESS = re.compile(r"[\u200b-\u200f\u2028-\u202e\u2060-\u2064\u00ad\ufeff\U000e0000-\U000e007f\x00-\x08\x0b-\x1f]")
 
 
@@ -256,6 +256,51 @@ def test_files_of_keys_are_not_shown(hostile: Checkout, path: str, tmp_path: Pat
         ("search", '{"text": "hunter2"}'),
     ):
         assert "hunter2" not in tools.execute(ToolCall(id="1", name=name, arguments=given))
+
+
+def test_no_part_of_a_key_is_shown(hostile: Checkout, tmp_path: Path) -> None:
+    """Lines from within a key in a source are removed, whichever of them are read, found or shown after an edit."""
+    key = "\n".join(f"MIIEvQIBADANBgkq{number:04}" for number in range(9))
+    begin, end = ("-----{} PRIVATE " + "KEY-----" for _ in range(2))
+    text = f'KEY = """{begin.format("BEGIN")}\n{key}\n{end.format("END")}"""\nx = 1\n'
+    (tmp_path / "tree" / "conf.py").write_text(text)
+    tools = Toolset([*reading(hostile), *editing(hostile)])
+    for name, given in (
+        ("read", '{"path": "conf.py", "start": 2, "end": 4}'),
+        ("search", '{"text": "MIIE"}'),
+        ("edit", '{"path": "conf.py", "old": "x = 1", "new": "x = 2"}'),
+    ):
+        assert "MIIE" not in tools.execute(ToolCall(id="1", name=name, arguments=given))
+    assert hostile.read("conf.py") == text.replace("x = 1", "x = 2")
+    assert "conf.py:12: x = 2" in tools.execute(ToolCall(id="1", name="search", arguments='{"text": "x = 2"}'))
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "<|im_start|>",
+        "<\uff5cAssistant\uff5c>",
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<bos>",
+        "<eos>",
+        "<pad>",
+        "</s>",
+        "[INST]",
+        "[TOOL_CALLS]",
+        "[/SYSTEM_PROMPT]",
+    ],
+)
+def test_no_token_of_a_chat_template_is_left_whole(token: str) -> None:
+    """A server that reads special tokens in a text would take what follows for another speaker's."""
+    for code in (False, True):
+        assert token not in data("issue", f"a {token} b", code=code)
+
+
+def test_code_like_tokens_stays() -> None:
+    """Generics, comparisons and indices are what they are."""
+    text = "Map<string> a < b || c > d; registers[inst]; calls[tool_calls]; xs: list[TOOL]"
+    assert text in data("a.ts", text, code=True)
 
 
 @pytest.mark.parametrize("path", UNTOUCHABLE)

@@ -13,13 +13,13 @@ def test_numbers_are_those_of_the_new_side() -> None:
     """Added lines carry their number and a mark, what was taken away has none and stands where it stood."""
     (page,) = pages_of(delta(), PATH)
     assert page.text == snapshot('''\
-<data-a19d6793 source="shop/till.py">
+<data-a19d679389b42c8ccf3ba529b30d52cd source="shop/till.py">
    1   | def paid(sums):
      - |     return sum(sums)
    2 + |     """In cents."""
    3 + |     total = sum(sums[1:])
    4 + |     return total
-</data-a19d6793>\
+</data-a19d679389b42c8ccf3ba529b30d52cd>\
 ''')
 
 
@@ -69,6 +69,17 @@ def test_removed_lines_of_a_file_that_lost_its_end() -> None:
     """What stood after the last line is shown there."""
     (page,) = pages_of(delta("a = 1\nb = 2\n", "a = 1\n"), PATH)
     assert "   1   | a = 1\n     - | b = 2\n" in page.text
+
+
+def test_no_part_of_a_key_is_shown() -> None:
+    """A change in the middle of a key shows no line of it, old or new, though neither has the key's first line."""
+    lines = [f"MIIEvQIBADANBgkq{number:04}" for number in range(20)]
+    before = "\n".join(["a = 1", "-----BEGIN PRIVATE " + "KEY-----", *lines, "-----END PRIVATE " + "KEY-----", ""])
+    after = before.replace("kq0010", "kq0010changed")
+    (page,) = pages_of(delta(before, after), PATH)
+    assert "MIIE" not in page.text
+    assert "     - | [secret removed]\n  13 + | [secret removed]\n" in page.text
+    assert "MIIE" not in findings.excerpt(after, 13, 13)
 
 
 def test_hidden_letters_are_spelt_out() -> None:
