@@ -54,6 +54,12 @@ class UnstoredMeasures:
             self.added, self.latest = {}, {}
         return taken
 
+    def give_back(self, added: Additions, latest: Mapping[tuple[str, Labels], LatestValue]) -> None:
+        """Keep again what was taken and could not be stored; a value that was seen since is later."""
+        self.add(added)
+        with self.lock:
+            self.latest = {**latest, **self.latest}
+
     def forget(self) -> None:
         self.added, self.latest, self.lock = {}, {}, threading.Lock()
 

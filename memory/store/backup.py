@@ -49,7 +49,10 @@ def back_up(store: Store, file: Path) -> Copied:
 
 
 def restore(file: Path, store: Store) -> Copied:
-    """Copy a backup, of this version or an older one, into an empty database. Raises StoreError where it is not empty."""
+    """Copy a backup, of this version or an older one, into an empty database, whose workers may take jobs.
+
+    Raises StoreError where it is not empty.
+    """
     for table in _tables():
         with store.database.reading() as connection:
             if connection.execute(select(func.count()).select_from(select(table).limit(1).subquery())).scalar_one():
@@ -58,6 +61,7 @@ def restore(file: Path, store: Store) -> Copied:
                     "by APPRENTICE_DATABASE_URL or with the old file moved away"
                 )
     with _upgraded(file) as backup:
+        backup.job_control.resume()  # a backup is made after workers were drained
         return _copy(backup.database, store)
 
 

@@ -50,7 +50,10 @@ from memory.measures import DATABASE
 BUSY_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://host/name, with user:password@ before the host"
 _WRITE = "apprentice_write"
-_NO_ANSWER = (OperationalError, InterfaceError, PoolExhausted)
+_MAY_PASS_IN_SQLITE = tuple(f"SQLITE_{name}" for name in ("BUSY", "LOCKED", "FULL", "IOERR", "PROTOCOL"))
+_MAY_PASS_IN_POSTGRESQL = ("08", "40", "53", "55", "57", "58")
+"""Classes of SQLSTATE: connection, deadlock, no room, in use, operator, and the system below."""
+
 _REFUSED_BY_SQLITE = ("SQLITE_AUTH", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_READONLY")
 _REFUSED_BY_POSTGRESQL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
 
@@ -286,10 +289,23 @@ def _translated() -> Iterator[None]:
     """Turn SQLAlchemy's errors into ours: no caller outside this package knows SQLAlchemy."""
     try:
         yield
-    except _NO_ANSWER as error:
-        raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
-    except StatementError as error:
+    except (PoolExhausted, StatementError) as error:
+        if _may_pass(error):
+            raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
         raise StoreError(f"the database refused: {_first_line(error)}") from error
+
+
+def _may_pass(error: PoolExhausted | StatementError) -> bool:
+    """Whether the same call may work later, by the driver's code; one without a code came over no connection.
+
+    What SQLite refuses for a file's mode or place may be set right, so it counts as well: see `is_lasting`.
+    """
+    if not isinstance(error, InterfaceError | OperationalError):
+        return isinstance(error, PoolExhausted)
+    if isinstance(error.orig, sqlite3.Error):
+        return getattr(error.orig, "sqlite_errorname", "").startswith(_MAY_PASS_IN_SQLITE + _REFUSED_BY_SQLITE)
+    code = getattr(error.orig, "sqlstate", None)
+    return code is None or code.startswith(_MAY_PASS_IN_POSTGRESQL)
 
 
 def is_lasting(error: StoreUnavailable) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -193,10 +194,7 @@ class PastFindings:
 
     def add(self, repository: str, found: Sequence[PastFinding], walked: Walked) -> None:
         """Keep findings, and that the past was read so far, together."""
-        rows = [
-            _row(_FINDINGS, dump((repository, each.sha, each.path, each.line, each.rule)), each, repository, None)
-            for each in found
-        ]
+        rows = [_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
         with self.database.writing() as connection:
             insert(connection, rows)
             upsert(connection, _row(_WALKED, repository, walked, repository, None))
@@ -227,3 +225,13 @@ class PastFindings:
         past = documents.c.kind.in_((_FINDINGS, _WALKED, _LESSONS))
         with self.database.writing() as connection:
             connection.execute(delete(documents).where(past, documents.c.owner == repository))
+
+
+_LONGEST_KEY = 1000
+"""PostgreSQL indexes 2,704 bytes at most."""
+
+
+def _key_of(repository: str, found: PastFinding) -> str:
+    """What is the same finding; its digest where the path is very long."""
+    key = dump((repository, found.sha, found.path, found.line, found.rule))
+    return key if len(key) <= _LONGEST_KEY else hashlib.blake2b(key.encode()).hexdigest()

@@ -30,7 +30,7 @@ class Measured:
         try:
             self._write(now, added, {key: (each.value, each.until) for key, each in latest.items()})
         except StoreError:
-            own.add(added)
+            own.give_back(added, latest)
             raise
 
     def _write(

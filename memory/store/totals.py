@@ -16,7 +16,6 @@ from sqlalchemy import (
     case,
     cast,
     delete,
-    false,
     func,
     or_,
     select,
@@ -35,6 +34,8 @@ Found = Mapping[tuple[Level, str, Factor], Cell]
 
 _COLUMNS = (*SPOT, *ENTRY, "weight", "value")
 _CELLS = BulkInsert(cells, _COLUMNS)
+_LEVELS_AT_ONCE = 200
+"""SQLite takes an expression of 1,000 parts at most."""
 
 
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
@@ -98,9 +99,10 @@ def _at(
     connection: Connection, levels: Sequence[Level]
 ) -> Iterator[tuple[tuple[Level, str, Factor], dict[Entry, Sum]]]:
     """Every cell at these levels with its rows."""
-    which = or_(false(), *(and_(cells.c.scope == scope, cells.c.key == key) for scope, key in levels))
-    for (scope, key, strategy, factor), rows in pools.rows_where(connection, which).items():
-        yield (Level(scope, key), strategy, Factor(factor)), rows
+    for batch in in_batches(levels, _LEVELS_AT_ONCE):
+        which = or_(*(and_(cells.c.scope == scope, cells.c.key == key) for scope, key in batch))
+        for (scope, key, strategy, factor), rows in pools.rows_where(connection, which).items():
+            yield (Level(scope, key), strategy, Factor(factor)), rows
 
 
 def totals(connection: Connection, levels: Sequence[Level]) -> Found:

@@ -127,6 +127,19 @@ def test_a_backup_is_one_state(tmp_path: Path, source: str) -> None:
             assert copy.inbox.delivery_count() == copy.inbox.counts()[JobState.READY]
 
 
+def test_workers_go_on_after_a_restore(tmp_path: Path) -> None:
+    """A backup made while workers were drained gives a database whose jobs are taken, and the file is as it was."""
+    with open_store(migrated(tmp_path / "home" / "apprentice.db")) as store:
+        store.job_control.drain(now=NOW)
+    file = tmp_path / "backup.db"
+    assert apprentice(tmp_path / "home", "backup", file).code == 0
+    before = file.read_bytes()
+    assert apprentice(tmp_path / "new", "restore", file).code == 0
+    with open_store(f"sqlite:///{tmp_path / 'new' / 'apprentice.db'}") as restored:
+        assert restored.job_control.drained_since() is None
+    assert file.read_bytes() == before
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """A backup refuses a file that exists, and a restore a database that is not empty; neither changes it."""
     url = migrated(tmp_path / "home" / "apprentice.db")

@@ -47,6 +47,18 @@ with open_store(url) as store:
 """
 
 
+@pytest.mark.parametrize("levels", [0, 1500])
+def test_totals_are_read_at_any_number_of_levels(
+    store: Store, decide: Decide, contribute: Contribute, judge: Judge, levels: int
+) -> None:
+    """SQLite takes no expression of so many parts; nothing is found at no level."""
+    store.ledger.append_decision(decide())
+    store.ledger.append_outcome(judge(), [contribute(MILLION, MILLION)])
+    keys = [f"other {number}" for number in range(levels)]
+    asked = [Level(scope="global", key=key) for key in keys] + [GLOBAL] * (levels > 0)
+    assert len(store.ledger.totals(asked)) == (levels > 0)
+
+
 def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: datetime) -> None:
     """A decision is found by its id, its task and its subject, oldest first, equal to what was appended."""
     late = decide("a", subject="f1", created_at=now + timedelta(seconds=1))

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from memory.errors import StoreError
-from memory.measures import GITHUB_REMAINING, JOBS, MEASURES, SUM, TOKENS_MINTED, UnstoredMeasures, unstored
+from memory.measures import (
+    GITHUB_REMAINING,
+    JOBS,
+    MEASURES,
+    SUM,
+    TOKENS_MINTED,
+    LatestValue,
+    UnstoredMeasures,
+    unstored,
+)
 from memory.store import Store
 from memory.store.tables import metadata
 from tests.databases import migrated_store
@@ -66,6 +75,8 @@ def test_nothing_is_lost_while_the_database_is_away(tmp_path: Path) -> None:
     """What cannot be stored is kept for the next time."""
     own = UnstoredMeasures()
     own.add({(TOKENS_MINTED.name, ("minted",)): 1.0})
+    for resource in ("core", "graphql"):
+        own.replace((GITHUB_REMAINING.name, ("7", resource)), LatestValue(value=9.0, until=None))
     database = tmp_path / "away.db"
     store = migrated_store(database)
     store.close()
@@ -75,8 +86,10 @@ def test_nothing_is_lost_while_the_database_is_away(tmp_path: Path) -> None:
     store.close()
     database.unlink()
     (tmp_path / "away").rename(database)
+    own.replace((GITHUB_REMAINING.name, ("7", "core")), LatestValue(value=8.0, until=None))
     store.measured.store(NOW, own)
     assert found(store, TOKENS_MINTED.name) == {("minted",): 1.0}
+    assert found(store, GITHUB_REMAINING.name) == {("7", "core"): 8.0, ("7", "graphql"): 9.0}
     store.close()
 
 

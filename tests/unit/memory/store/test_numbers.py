@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -152,6 +153,15 @@ def test_an_older_table_gets_its_pools(store: Store, database_url: str, now: dat
         connection.execute(text("UPDATE alembic_version SET version_num = '0030'"))
     with open_store(database_url) as newer:
         assert newer.ledger.cells(levels, repository="80", at=now) == before
+
+
+def test_a_long_path_is_kept(store: Store, now: datetime) -> None:
+    """However long two paths are, what differs at their ends are two findings, each kept once."""
+    directory = random.Random(1).randbytes(3000).hex()
+    found = [replace(past_finding(now), path=f"{directory}/{name}.py") for name in "ab"]
+    for _ in range(2):
+        store.past.add("o/r", found, Walked(reading="1", sha="a", position=61))
+    assert store.past.of("o/r") == found
 
 
 def test_a_name_that_was_taken_again(store: Store) -> None:

@@ -18,7 +18,8 @@ from memory.errors import StoreError, StoreUnavailable
 from memory.model.jobs import JobState, NewJob
 from memory.store import HEAD, Store, open_store
 from memory.store.database import connect
-from memory.store.tables import metadata
+from memory.store.tables import holds, metadata
+from tests.databases import migrated_store
 
 OPEN_AND_WRITE = """
 import sys
@@ -140,6 +141,25 @@ def test_no_server_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match=r"^the database does not answer: ") as caught:
         open_store(f"postgresql://postgres@/x?host={tmp_path}")
     assert "\n" not in str(caught.value)
+
+
+def test_what_no_database_does_is_refused(store: Store) -> None:
+    """A statement beyond a database's limits fails for good: no caller waits for a better time."""
+    with pytest.raises(StoreError, match=r"^the database refused: ") as caught, store.database.reading() as connection:
+        connection.execute(text(f"SELECT {'1, ' * 2500} 1"))
+    assert not isinstance(caught.value, StoreUnavailable)
+
+
+def test_a_database_in_use_is_unavailable(tmp_path: Path, now: datetime) -> None:
+    """SQLite that another writer holds too long may be free later."""
+    with (
+        migrated_store(tmp_path / "a.db") as store,
+        store.database.writing(),
+        pytest.raises(StoreUnavailable, match="database is locked"),
+        store.database.reading() as connection,
+    ):
+        connection.execute(text("PRAGMA busy_timeout = 0"))
+        connection.execute(holds.insert(), {"installation_id": 7, "until": now})
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
