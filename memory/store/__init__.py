@@ -33,7 +33,7 @@ LONGEST_PAUSE = 5.0
 HEAD = "0085"
 """The newest revision under memory/migrations/versions."""
 
-FIRST = "0010"
+FIRST = "0020"
 """The oldest revision that can be upgraded."""
 
 _LOCK_ID = 0x41505052  # any constant that nothing else in the database uses

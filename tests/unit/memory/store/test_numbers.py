@@ -1,4 +1,4 @@
-"""From names to GitHub's numbers: what an older database remembers, and what people call it."""
+"""What an older database remembers, and what people call a repository."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import random
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-import pytest
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 
 from memory.model import (
     Actor,
@@ -16,21 +14,14 @@ from memory.model import (
     Fate,
     PastFinding,
     Permission,
-    Post,
-    PostKind,
     Severity,
     SignalKind,
     State,
     TaskKind,
 )
-from memory.model.jobs import NewJob
 from memory.policy.learner import Learner
 from memory.store import Store, open_store
 from memory.store.documents import RepositoryName, Walked
-from tests.databases import LONG_AGO
-from tests.made_up import REPOSITORY, made_up
-
-LOCAL = "local/shop"
 
 
 def teach(store: Store, repository: str, now: datetime, by: int = 1) -> str:
@@ -40,17 +31,6 @@ def teach(store: Store, repository: str, now: datetime, by: int = 1) -> str:
     decision = learner.decide("t", state, ("operators",), arm=Arm.LEARNED, prior={})
     learner.record_signal(decision.id, SignalKind.ACCEPTED, Actor(id=by, login="ada"), Permission.WRITE, "comment:1")
     return decision.id
-
-
-def posted(repository: str, now: datetime) -> Post:
-    return Post(
-        repository=repository,
-        kind=PostKind.REVIEW_COMMENT,
-        number=1,
-        github_id=8,
-        decision_ids=("d",),
-        created_at=now,
-    )
 
 
 def past_finding(now: datetime) -> PastFinding:
@@ -80,49 +60,6 @@ def without_periods(connection: Connection) -> None:
     connection.execute(text(f"CREATE TABLE older AS SELECT {sums} FROM cells GROUP BY 1, 2, 3, 4, 5, 6"))
     connection.execute(text("DROP TABLE cells"))
     connection.execute(text("ALTER TABLE older RENAME TO cells"))
-
-
-def make_older(store: Store) -> None:
-    """The database as the first revision left it."""
-    with store.database.writing() as connection:
-        for index in ("ix_jobs_ended_at", "ix_jobs_repository_id_number"):
-            connection.execute(text(f"DROP INDEX {index}"))
-        for column in ("repository_id", "number", "actor_id"):
-            connection.execute(text(f"ALTER TABLE jobs DROP COLUMN {column}"))
-        without_periods(connection)
-        connection.execute(text("UPDATE alembic_version SET version_num = '0010'"))
-
-
-def test_an_older_memory_goes_by_numbers(store: Store, database_url: str, now: datetime) -> None:
-    """Nothing is lost: a repository has what it learned under its name, and what local commands learned is local."""
-    made_up(store, now)
-    taught = teach(store, REPOSITORY, now), teach(store, LOCAL, now)
-    for name, at in (("made/before", now), (REPOSITORY, now + timedelta(days=1))):
-        store.repositories.put(name, RepositoryName(id=77, full_name=name), now=at)
-    for name in (REPOSITORY, LOCAL):
-        store.posts.add(posted(name, now))
-        store.past.add(name, (past_finding(now),), Walked(reading="r", sha="a" * 40, position=1))
-    store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=now)
-    tasks, alone = len(store.tasks.by_repository(REPOSITORY)), len(store.experiences.all(repository=REPOSITORY))
-    make_older(store)
-    with open_store(database_url) as newer:
-        decisions = [newer.ledger.decision(each) for each in taught]
-        assert [each.state.repository for each in decisions if each] == ["77", "local:shop"]
-        assert len(newer.tasks.by_repository("77")) == tasks > 0
-        assert [each.repository for each in newer.experiences.all(repository="77")] == ["77"] * alone
-        for key in ("77", "local:shop"):
-            assert [each.repository for each in newer.posts.watched(key, LONG_AGO)] == [key]
-            assert newer.past.walked(key) is not None
-            newer.past.add(key, (past_finding(now),), Walked(reading="r", sha="a" * 40, position=1))
-            assert newer.past.count(key) == 1, "the same finding is the same"
-        assert newer.name_of("77") == REPOSITORY
-        assert newer.named(REPOSITORY.upper()) == ["77"]
-        before = newer.ledger.cells_digest()
-        Learner(newer, random.Random(1), lambda: now, control_share=0.0).rebuild()
-        assert newer.ledger.cells_digest() == before, "the table is the sum over the ledger, bit for bit"
-        assert newer.inbox.job("j") is not None
-        with pytest.raises(DBAPIError, match="append-only"), newer.database.engine.begin() as connection:
-            connection.execute(text("UPDATE decisions SET repository = 'x'"))
 
 
 def test_an_older_table_learns_when_its_evidence_came(store: Store, database_url: str, now: datetime) -> None:
@@ -168,6 +105,6 @@ def test_a_name_that_was_taken_again(store: Store) -> None:
     """Two repositories that were called the same are told apart: people have to give the number."""
     for number in (77, 78):
         store.repositories.put(str(number), RepositoryName(id=number, full_name="acme/scales"))
-    assert store.named("acme/scales") == ["77", "78"]
+    assert store.named("acme/scales") == store.named("ACME/Scales") == ["77", "78"]
     assert [store.name_of(each) for each in ("77", "78", "local:shop")] == ["acme/scales", "acme/scales", "local:shop"]
     assert store.named("77") == ["77"]

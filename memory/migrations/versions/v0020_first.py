@@ -1,5 +1,5 @@
 """The first schema: the tables as memory.store.tables declares them now, so that a later revision changes older databases
-alone. Numbers below 0010 belong to databases from before it, which are refused (memory.store).
+alone. Numbers below 0020 belong to databases from before it, which are refused (memory.store).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from alembic import op
 
 from memory.store.tables import APPEND_ONLY, metadata
 
-revision = "0010"
+revision = "0020"
 down_revision = None
 branch_labels = None
 depends_on = None
