@@ -43,10 +43,11 @@ def evaluate(
             _known(reinstate, (CONTROL, *VERSIONS))
             use_version(store, reinstate, context.clock(), opaque_id())
             policies = targets(reinstate, log)
-        judged = look(store, log)
+        quorum = context.settings.quorum
+        judged = look(store, log, quorum=quorum)
         wanted = [name for name in policies if name != judged.version] if policy == "all" else [policy]
         chosen = {name: policies[name] for name in wanted}
-        found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
+        found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC), quorum=quorum)
     estimates = [{"policy": name, "decision": asdict(each)} for name, each in found.items()]
     document = {"policies": estimates, "in_use": asdict(judged)}
     day = f"{since:%Y-%m-%d}" if since else ""

@@ -7,8 +7,8 @@ is the target's probability of what was chosen over the logged one.
 The reward has two factors. Proof is estimated on every decision with a test result; acceptance given proof, self-normalised,
 on the proven ones with feedback, as if silence did not depend on the verdict; the value is their product.
 
-The ledger is replayed in the order of time: each decision sees the table as it was just before, so that nothing is predicted
-from itself.
+The ledger is replayed in the order of time: each decision sees the table as it was just before, as far as it reached its
+repository, so that nothing is predicted from itself. What was retracted since is left out.
 """
 
 from __future__ import annotations
@@ -18,16 +18,29 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
 from memory.evaluation.textbook import epsilon_greedy, hierarchical, q_learning, softmax
 from memory.intervals import Numbers, effective
-from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, LoggedDecision, Outcome, Signal
+from memory.model import (
+    EMBEDDED,
+    Arm,
+    Cell,
+    Contribution,
+    Decision,
+    Factor,
+    Level,
+    LoggedDecision,
+    Outcome,
+    Signal,
+    State,
+)
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
-from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
-from memory.store.pools import left_after
+from memory.rewards import contributions_of_outcome, contributions_of_signal, proven, verdict
+from memory.store.pools import QUORUM, Entry, Pool, Sum, Witness, cell_of, faded, in_full, known_by, pool, reaching
 
 CLIP = 20.0
 """Larger weights count as this: a little bias for much less variance. Their share is reported."""
@@ -123,41 +136,67 @@ class LogReplay:
     chances: Mapping[str, tuple[Numbers, ...]]
 
 
+class _PooledCell(NamedTuple):
+    """One cell as it counts in a period: its rows by witness, and the pools of all and of each repository."""
+
+    period: int
+    rows: Mapping[Witness, Sum]
+    every: Pool
+    own: Mapping[str, Pool]
+
+    def reaching(self, repository: str, factor: Factor, quorum: int) -> Cell | None:
+        """What a choice in this repository reads of it."""
+        own = self.own.get(repository, Pool())
+        known = known_by(quorum, factor is Factor.ACCEPTANCE, *self.every, *own)
+        return reaching(self.rows, repository, factor, quorum) if known is None else cell_of(*known)
+
+
 @dataclass(slots=True)
 class RunningTable:
-    """The table after what was added so far, faded as it is in the latest period."""
+    """The table after what was added so far."""
 
-    cells: dict[tuple[Level, str, Factor], Cell] = field(default_factory=dict)
-    _sums: defaultdict[tuple[Level, str, Factor], defaultdict[int, list[int]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    _rows: defaultdict[Level, dict[tuple[str, Factor], dict[Entry, Sum]]] = field(
+        default_factory=lambda: defaultdict(dict)
     )
-    _period: int = 0
-
-    def pass_to(self, period: int) -> None:
-        """Let the evidence fade to a later period."""
-        if period > self._period:
-            self._period = period
-            for key in self._sums:
-                self._count(key)
+    _pooled: dict[tuple[Level, str, Factor], _PooledCell] = field(default_factory=dict)
 
     def add(self, contributions: Iterable[Contribution]) -> None:
         """Add to the sums."""
         for part in contributions:
-            key = (part.level, part.strategy, part.factor)
-            total = self._sums[key][part.period]
-            total[0] += part.weight
-            total[1] += part.value
-            self._count(key)
+            rows = self._rows[part.level].setdefault((part.strategy, part.factor), {})
+            entry = (part.repository, part.teacher, part.period)
+            weight, value = rows.get(entry, (0, 0))
+            rows[entry] = (weight + part.weight, value + part.value)
+            self._pooled.pop((part.level, part.strategy, part.factor), None)
 
-    def _count(self, key: tuple[Level, str, Factor]) -> None:
-        left = {period: left_after(self._period - period) / MILLIONTHS for period in self._sums[key]}
-        weight, value = (sum(left[period] * each[part] for period, each in self._sums[key].items()) for part in (0, 1))
-        if weight > 0:
-            self.cells[key] = Cell(weight=weight / MILLIONTHS, mean=value / weight)
+    def cells(self, state: State, period: int, quorum: int = QUORUM) -> policy.Cells:
+        """What a choice in this state reads in a period: faded, and of other repositories what may reach this one."""
+        found: dict[tuple[Level, str, Factor], Cell] = {}
+        for level in state.rows():
+            for (strategy, factor), rows in self._rows.get(level, {}).items():
+                key = (level, strategy, factor)
+                pooled = self._pooled.get(key)
+                if pooled is None or pooled.period != period:
+                    pooled = self._pooled[key] = _pool(rows, period)
+                if cell := pooled.reaching(state.repository, factor, quorum):
+                    found[key] = cell
+        return found
+
+
+def _pool(rows: Mapping[Entry, Sum], period: int) -> _PooledCell:
+    now = faded(rows, period)
+    of: defaultdict[str, dict[Witness, Sum]] = defaultdict(dict)
+    for witness, each in now.items():
+        of[witness[0]][witness] = each
+    return _PooledCell(period, now, pool(now), {repository: in_full(each) for repository, each in of.items()})
 
 
 def replay(
-    log: Sequence[LoggedDecision], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
+    log: Sequence[LoggedDecision],
+    policies: Mapping[str, EvaluatedPolicy],
+    *,
+    since: datetime | None = None,
+    quorum: int = QUORUM,
 ) -> LogReplay:
     """Lead `policies` through the log. Decisions before `since` teach, and are not among the steps.
 
@@ -167,15 +206,15 @@ def replay(
     chances: dict[str, list[Numbers]] = {name: [] for name in policies}
     for _, kind, _, entry, signal in sorted(_events(log), key=lambda event: event[:3]):
         decision, outcome = entry.decision, entry.outcome
-        table.pass_to(decision.period)
         if signal is not None:
             table.add(contributions_of_signal(decision, signal))
         elif outcome is not None and kind == 1:
             table.add(contributions_of_outcome(decision, outcome))
         elif outcome is not None and (since is None or decision.created_at >= since):
-            steps.append(_step(entry, outcome, table))
+            cells = table.cells(decision.state, decision.period, quorum)
+            steps.append(_step(entry, outcome, cells))
             for name, target in policies.items():
-                chances[name].append(np.asarray(target(decision, table.cells), dtype=np.float64))
+                chances[name].append(np.asarray(target(decision, cells), dtype=np.float64))
     return LogReplay(steps=tuple(steps), chances={name: tuple(each) for name, each in chances.items()})
 
 
@@ -201,9 +240,9 @@ def _chooses_engine(decision: Decision) -> bool:
     return any(name == EMBEDDED or name.startswith("model:") for name in decision.available)
 
 
-def _step(entry: LoggedDecision, outcome: Outcome, table: RunningTable) -> LoggedStep:
+def _step(entry: LoggedDecision, outcome: Outcome, cells: policy.Cells) -> LoggedStep:
     decision = entry.decision
-    expected = policy.values(decision.state, decision.available, table.cells, {})
+    expected = policy.values(decision.state, decision.available, cells, {})
     return LoggedStep(
         id=decision.id,
         task=decision.task_id,
@@ -251,10 +290,14 @@ class Estimates:
 
 
 def evaluate(
-    log: Sequence[LoggedDecision], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
+    log: Sequence[LoggedDecision],
+    policies: Mapping[str, EvaluatedPolicy],
+    *,
+    since: datetime | None = None,
+    quorum: int = QUORUM,
 ) -> dict[str, Estimates]:
     """Estimate each policy on repair decisions from `since` on. The same log gives the same figures."""
-    walked = replay(log, policies, since=since)
+    walked = replay(log, policies, since=since, quorum=quorum)
     return {name: estimate(walked.steps, walked.chances[name]) for name in policies}
 
 

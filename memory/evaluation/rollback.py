@@ -16,11 +16,12 @@ from datetime import datetime
 import numpy as np
 
 from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
-from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, of_version, replay
+from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, LogReplay, of_version, replay
 from memory.intervals import LEAST, Band, Numbers, effective, sides
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
 from memory.store import Store
+from memory.store.pools import QUORUM
 
 FALSE_ALARMS = 0.05
 """The chance that a version which is no worse is ever gone back from, over all looks and comparisons."""
@@ -85,6 +86,7 @@ def judge(
     *,
     left: Collection[str] = (),
     alpha: float = FALSE_ALARMS,
+    quorum: int = QUORUM,
 ) -> VersionJudgement:
     """Compare the version in use with the control arm and with its former, by the decisions of repairs.
 
@@ -97,7 +99,10 @@ def judge(
     found = _with_control(log, used, each)
     worse = worse_than_control(*(comparison.band for comparison in found))
     if former != CONTROL:
-        found.append(_with_former(log, used, versions[used.version], versions[former], each))
+        walked = replay(
+            log, {"ours": of_version(versions[used.version]), "theirs": of_version(versions[former])}, quorum=quorum
+        )
+        found.append(_with_former(log, used, former, walked, each))
         worse = worse or found[-1].worse
     use = _before(used.version, versions, {*left, used.version}) if worse else used.version
     return VersionJudgement(version=used.version, comparisons=tuple(found), use=use)
@@ -135,17 +140,16 @@ def _with_control(log: Sequence[LoggedDecision], used: ActiveVersion, alpha: flo
 
 
 def _with_former(
-    log: Sequence[LoggedDecision], used: ActiveVersion, version: Parameters, former: Parameters, alpha: float
+    log: Sequence[LoggedDecision], used: ActiveVersion, former: str, walked: LogReplay, alpha: float
 ) -> VersionComparison:
     """What each was worth at the decisions of the one in use, doubly robust, task by task."""
-    walked = replay(log, {"ours": of_version(version), "theirs": of_version(former)})
     made = {entry.decision.id for entry in log if _ours(entry, used) and entry.decision.arm is Arm.LEARNED}
     rows = zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True)
     found, size = gains([row for row in rows if row[0].id in made])
     enough = size >= NEEDED
     unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {NEEDED:.0f} are needed"
     return VersionComparison(
-        against=former.version,
+        against=former,
         measure="proof target",
         band=sides(found, alpha=alpha) if enough else None,
         unknown=unknown,
@@ -182,16 +186,16 @@ def current(store: Store) -> ActiveVersion:
     return in_use(store.policy_events.all())
 
 
-def look(store: Store, log: Sequence[LoggedDecision]) -> VersionJudgement:
+def look(store: Store, log: Sequence[LoggedDecision], *, quorum: int = QUORUM) -> VersionJudgement:
     """Judge the version in use by `log`, the store's repair decisions."""
     events = store.policy_events.all()
     left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}
-    return judge(log, in_use(events), left=left)
+    return judge(log, in_use(events), left=left, quorum=quorum)
 
 
-def check(store: Store, now: datetime, event_id: str) -> PolicyEvent | None:
+def check(store: Store, now: datetime, event_id: str, *, quorum: int = QUORUM) -> PolicyEvent | None:
     """Judge the version in use, and go back where it is worse; the event, or None where nothing changes."""
-    judged = look(store, store.ledger.logged(TaskKind.REPAIR))
+    judged = look(store, store.ledger.logged(TaskKind.REPAIR), quorum=quorum)
     if judged.use == judged.version:
         return None
     event = _event(event_id, PolicyEventKind.ROLLED_BACK, judged.use, judged.version, judged.reason, now)

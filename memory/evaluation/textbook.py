@@ -110,7 +110,7 @@ def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, Deci
 
 
 def _means(made: Decision, cells: policy.Cells) -> list[float]:
-    """Of proof for this error type, in all repositories; 0 for what was never tried."""
+    """Of proof for this error type, in all repositories that reach this one; 0 for what was never tried."""
     found = (cells.get((made.state.everywhere, name, Factor.PROOF)) for name in made.available)
     return [0.0 if cell is None else cell.mean for cell in found]
 

@@ -23,6 +23,7 @@ from memory.model import (
     SignalKind,
     State,
     TaskKind,
+    period_of,
 )
 from memory.policy import q_table
 from memory.policy.q_table import Parameters
@@ -94,7 +95,9 @@ class _Author:
         chances = (
             q_table.uniform(names)
             if arm is Arm.CONTROL
-            else q_table.choose(state, names, self._table.cells, {}, rng, arm=arm, parameters=self._version)[0]
+            else q_table.choose(
+                state, names, self._table.cells(state, period_of(START)), {}, rng, arm=arm, parameters=self._version
+            )[0]
         )
         decision = Decision(
             id=f"d{len(self.log)}",

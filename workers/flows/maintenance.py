@@ -37,7 +37,7 @@ def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
 
 def check_policy(_job: CheckPolicy, context: JobContext) -> Sequence[Job]:
     """Check the ledger once. The event's id is the job's, so that a repeated job rolls back once."""
-    event = check(context.store, context.clock(), context.job_id)
+    event = check(context.store, context.clock(), context.job_id, quorum=context.settings.quorum)
     if event is not None:
         context.progress(f"policy {event.instead_of} is replaced by {event.version}: {event.reason}")
     return ()

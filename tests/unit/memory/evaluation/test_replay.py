@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,11 +10,25 @@ import pytest
 
 from memory.evaluation.off_policy import evaluate, replay, targets
 from memory.evaluation.textbook import hierarchical, q_learning
-from memory.model import STOP, Arm, Decision, Factor, LoggedDecision, RetryMode, SignalKind
+from memory.model import (
+    STOP,
+    Actor,
+    Arm,
+    Decision,
+    Factor,
+    LoggedDecision,
+    Permission,
+    RetryMode,
+    SignalKind,
+    State,
+    TaskKind,
+)
 from memory.policy import q_table
+from memory.policy.learner import Learner
 from memory.policy.q_table import CONTROL, PRESENT, Cells
 from memory.reflections import arms
 from memory.rewards import verdict
+from memory.store import Store
 from tests.unit.memory.ledgers import at, logged, said
 
 EVEN = {"a": 0.5, "b": 0.5}
@@ -39,6 +54,30 @@ def test_a_decision_is_met_before_its_own_outcome() -> None:
     assert spy.cells == [0, 4]
     assert walked.steps[0].value.tolist() == [q_table.PROOF_PRIOR] * 2
     assert walked.steps[1].value[0] > walked.steps[1].value[1]
+
+
+def test_a_decision_is_met_with_the_table_that_it_was_made_with(store: Store) -> None:
+    """Faded, and of other repositories only what may reach this one: no more than a quota of each, nothing without a quorum."""
+    read: dict[str, Cells] = {}
+    for number in range(150):
+        now = at(1440 * 2 * number)
+        learner = Learner(store, random.Random(number), lambda now=now: now, control_share=0.0)
+        repository = ("loud", "loud", "quiet", "new")[number % 4] if number > 60 else "loud"
+        state = State(kind=TaskKind.REPAIR, repository=repository, label="KeyError", family="lookup")
+        known = learner.cells(state)
+        made = learner.decide(f"t{number}", state, ("a", "b"), arm=Arm.LEARNED, prior={})
+        read[made.id] = known
+        learner.conclude(made, {"suite_green": float(number % 3 == 0)})
+        account = Actor(id=number % 3 + 1, login="m")
+        learner.record_signal(made.id, SignalKind.FIX_MERGED, account, Permission.WRITE, f"pull:{number}")
+    met: dict[str, Cells] = {}
+
+    def spy(made: Decision, cells: Cells) -> Sequence[float]:
+        met[made.id] = cells
+        return made.probabilities
+
+    replay(store.ledger.logged(TaskKind.REPAIR), {"spy": spy})
+    assert met == read
 
 
 def test_a_verdict_counts_from_when_it_was_given() -> None:
@@ -117,7 +156,7 @@ def test_policies_differ_as_their_names_say() -> None:
 
 def test_the_hierarchical_sampler_goes_by_the_other_levels_where_a_repository_is_new() -> None:
     """What was proven elsewhere for the error type leads; what was learned here outweighs it; it never stops."""
-    log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(20)]
+    log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0, repository=f"o/{n // 2 % 2}") for n in range(20)]
     odds = {"a": 0.4, "b": 0.4, STOP: 0.2}
 
     def first(repository: str, here: Sequence[LoggedDecision]) -> Sequence[float]:
