@@ -450,6 +450,16 @@ def test_the_projects_choice_of_rules_is_honoured_from_the_base(tmp_path: Path) 
     assert own.isdisjoint({"S307", "B006"})
 
 
+def test_imports_of_the_projects_own_unchanged_packages_are_sorted_as_its_own(tmp_path: Path) -> None:
+    """Only the changed files are there when ruff runs; what lies in the others still belongs to the project."""
+    options = PYPROJECT + '[tool.ruff.lint]\nselect = ["I"]\n'
+    base: dict[str, str | bytes] = {"pyproject.toml": options, "src/till/__init__.py": "", "src/till/drawer.py": ""}
+    text = "import pytest\n\nfrom {}till.drawer import coins\n\nassert pytest\nassert coins\n"
+    made = trees(tmp_path, {"tests/test_own.py": text.format(""), "tests/test_other.py": text.format("a")}, base)
+    found = [each.path for each in review(made, may_run_tests=False).findings if each.rule == "I001"]
+    assert found == ["tests/test_other.py"]
+
+
 def test_what_flake8_ignores_counts_beside_codes_that_ruff_does_not_know(tmp_path: Path) -> None:
     """W503 and the codes of flake8's plug-ins are in most configurations, and do not undo the rest."""
     flake8 = "[flake8]\nmax-line-length = 60\nselect = E,F,B950\nextend-ignore = W503, E711, WPS100\nper-file-ignores =\n  shop/*: E722, X1\n"

@@ -28,7 +28,7 @@ from workers.review.detectors.workflows import Workflows
 from workers.review.findings import FindingWithFix, is_on, is_severe, seen_in
 from workers.review.import_graph import ImportGraph, reaching_tests
 from workers.review.matching import stood_before
-from workers.review.project_options import is_typed, mypy_options, ruff_options, target_version
+from workers.review.project_options import first_party, is_typed, mypy_options, ruff_options, target_version
 from workers.review.read_report import (
     CoverageStatus,
     FileCoverage,
@@ -362,7 +362,8 @@ def _runner(sandbox: Sandbox, project: Project, limits: Limits | None) -> RunTes
 
 def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) -> tuple[Detector, ...]:
     """The detectors that read one side at a time; the project's options are those of the checkout `base`."""
-    return (Ruff(sandbox, ruff_options(base)), Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
+    ruff = Ruff(sandbox, ruff_options(base), first_party=first_party(base))
+    return (ruff, Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
 
 
 def readers_of_changes(sandbox: Sandbox, base: Path, head: HeadTree) -> tuple[ChangeDetector, ...]:

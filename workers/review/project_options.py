@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,8 +28,9 @@ _LENGTH = re.compile(r"[0-9]{1,3}")
 _OLDEST, _NEWEST = 7, 14
 _MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d{1,3})")
 _BLANKS = re.compile(r"(?<=\S)[^\S\n]+(?=\S)")
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST = 200
-"""Codes and patterns beyond so many are not read."""
+"""Codes, patterns and names beyond so many are not read."""
 
 RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 FLAKE8_DEFAULTS = ("E", "F", "W")
@@ -197,6 +199,22 @@ def target_version(root: Path) -> str:
     stated = table(_toml(root, "pyproject.toml") or {}, "project").get("requires-python")
     minors = [int(minor) for minor in _MINIMUM.findall(stated)] if isinstance(stated, str) else []
     return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
+
+
+def first_party(base: Path) -> tuple[str, ...]:
+    """The names of the project's own packages and modules, at the root and below `src`, but for those of the standard library."""
+    found = (
+        path for folder in (base, base / "src") if folder.is_dir() for path in folder.iterdir() if _is_imported(path)
+    )
+    names = {path.name.removesuffix(".py") for path in found} - sys.stdlib_module_names
+    return tuple(sorted(filter(_MODULE.fullmatch, names))[:_MOST])
+
+
+def _is_imported(path: Path) -> bool:
+    """Whether it is a Python file, or a directory with some in it or in packages below it."""
+    if path.is_symlink():
+        return False
+    return path.suffix == ".py" or any(next(path.glob(pattern), None) for pattern in ("*.py", "*/__init__.py"))
 
 
 def mypy_options(base: Path) -> MypyOptions | None:

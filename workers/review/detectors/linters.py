@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import sys
@@ -61,14 +62,23 @@ _AT = ("", "[0-9]*/")
 class Ruff:
     """The `Detector` that runs ruff with our own selection, or with `everything`; `# noqa` comments are respected.
 
-    `options` are the project's own, as data. Where ruff refuses one, it reads without it.
+    `options` are the project's own, as data. Where ruff refuses one, it reads without it. `first_party` names its packages
+    and modules: most of their files are not there when ruff runs, and without them it takes sorted imports for unsorted.
     """
 
     name = "ruff"
 
-    def __init__(self, sandbox: Sandbox, options: RuffOptions | None = None, *, everything: bool = False) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        options: RuffOptions | None = None,
+        *,
+        first_party: Sequence[str] = (),
+        everything: bool = False,
+    ) -> None:
         self._sandbox = sandbox
         self._options = options or RuffOptions()
+        self._own = ("--config", f"lint.isort.known-first-party = {json.dumps(first_party)}")
         self._everything = everything
 
     def reads(self, path: str) -> bool:
@@ -92,12 +102,12 @@ class Ruff:
         options = self._options
         for _ in range(MOST_REFUSED):
             arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
-            completed = run_tool(self._sandbox, (*arguments, *more), tree, paths)
+            completed = run_tool(self._sandbox, (*arguments, *self._own, *more), tree, paths)
             if completed.exit_code != _REFUSED or options == RuffOptions():
                 return completed
             options = _without_refused(options, completed.stderr)
         arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
-        return run_tool(self._sandbox, (*arguments, *more), tree, paths)
+        return run_tool(self._sandbox, (*arguments, *self._own, *more), tree, paths)
 
 
 _ENABLED = "linter.rules.enabled = ["

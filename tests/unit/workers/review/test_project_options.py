@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.review.project_options import RUFF_DEFAULTS, RuffOptions, is_typed, mypy_options, ruff_options
+from workers.review.project_options import RUFF_DEFAULTS, RuffOptions, first_party, is_typed, mypy_options, ruff_options
 
 RUFF = """\
 line-length = 100
@@ -174,3 +174,21 @@ def test_a_typed_repository_says_so(tmp_path: Path, path: str, text: str, typed:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(text)
     assert is_typed(tmp_path) == typed
+
+
+def test_the_projects_own_packages_and_modules_are_known(tmp_path: Path) -> None:
+    """At the root and below src, also without `__init__.py`; no name that cannot be imported, and none of the standard library."""
+    for path in (
+        "src/shop/a.py",
+        "src/space/within/__init__.py",
+        "tests/b.py",
+        "one.py",
+        "docs/index.md",
+        "types/x.py",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / 'a"]b').mkdir()
+    (tmp_path / 'a"]b' / "c.py").touch()
+    (tmp_path / "linked").symlink_to(tmp_path / "tests")
+    assert first_party(tmp_path) == ("one", "shop", "space", "tests")
