@@ -188,6 +188,18 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
     assert told.this != told.other
 
 
+def test_errors_of_one_type_are_told_apart_by_their_texts(shop: Project, screen: RunnerPool) -> None:
+    """An edit that drops what an error tells does not behave like one that keeps it; an address in it tells nothing."""
+    raising = "if len(amounts) != 3:\n        raise RuntimeError({})\n    return best"
+    arguments = ("'%s amounts' % len(amounts)", "str(len(amounts)) + ' amounts'", "amounts", "object()", "object()")
+    edits = [edit(shop, "return best", raising.format(each)) for each in arguments]
+    field = compared([(each, observed(screen, each, wanted())) for each in edits])
+    assert clusters(field) == [[0, 1], [2], [3, 4]]
+    shown = telling(field, 0, 2, "diff")
+    assert shown.this.startswith("raises RuntimeError('")
+    assert shown.other.startswith("raises RuntimeError([")
+
+
 def test_the_unedited_code_is_observed_on_the_calls_of_an_edit(shop: Project, screen: RunnerPool) -> None:
     """Where it raises as well the input is probably not allowed."""
     candidate = edit(shop, "amount < best", "amount > best")

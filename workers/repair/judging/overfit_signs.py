@@ -32,6 +32,7 @@ class Kind(Enum):
     CONSTANT_CONDITION = ("constant condition", 0.2)
     CONSTANT_RESULT = ("constant result", 0.15)
     DELETED = ("deleted", 0.3)
+    TEXTLESS = ("error without its text", 0.4)
     SWALLOWED = ("swallowed", 0.1)
     SPECIAL_CASE = ("special case", 0.05)
 
@@ -46,17 +47,20 @@ class Kind(Enum):
     @property
     def silences(self) -> bool:
         """Whether an edit of this kind may rather silence a test than repair what it tests."""
-        return self in (Kind.CONSTANT_RESULT, Kind.DELETED, Kind.SWALLOWED, Kind.SPECIAL_CASE)
+        return self in (Kind.CONSTANT_RESULT, Kind.DELETED, Kind.TEXTLESS, Kind.SWALLOWED, Kind.SPECIAL_CASE)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """Where two trees differ: what is there before and after, and whether it is within a condition, or what a handler catches."""
+    """Where two trees differ: what is there before and after, and whether it is within a condition, what a handler catches,
+    or an error that is raised.
+    """
 
     before: tuple[ast.AST, ...]
     after: tuple[ast.AST, ...]
     condition: bool
     caught: bool
+    raised: bool
 
 
 COMMON_CONSTANTS = (0, 1, -1, "", None, True, False)
@@ -105,19 +109,22 @@ def _unread(tree: ast.AST) -> set[tuple[str, str]]:
     return found
 
 
-def difference(before: ast.AST, after: ast.AST, *, condition: bool = False, caught: bool = False) -> TreeChange:
+def difference(
+    before: ast.AST, after: ast.AST, *, condition: bool = False, caught: bool = False, raised: bool = False
+) -> TreeChange:
     """The smallest place that holds every difference between two trees."""
     names: list[str] = []
     if type(before) is type(after):
         names = [name for name in before._fields if not _equal(getattr(before, name, None), getattr(after, name, None))]
     if len(names) != 1:
-        return TreeChange((before,), (after,), condition, caught)
+        return TreeChange((before,), (after,), condition, caught, raised)
     condition |= names[0] in ("test", "ifs")
     caught |= names[0] == "type" and isinstance(before, ast.ExceptHandler)
+    raised |= isinstance(before, ast.Raise)
     old, new = getattr(before, names[0]), getattr(after, names[0])
     if isinstance(old, ast.AST) and isinstance(new, ast.AST):
-        return difference(old, new, condition=condition, caught=caught)
-    whole = TreeChange((before,), (after,), condition, caught)
+        return difference(old, new, condition=condition, caught=caught, raised=raised)
+    whole = TreeChange((before,), (after,), condition, caught, raised)
     return _difference_of_lists(whole, old, new) if isinstance(old, list) and isinstance(new, list) else whole
 
 
@@ -130,7 +137,7 @@ def _difference_of_lists(whole: TreeChange, old: list[object], new: list[object]
         return whole
     first, then = nodes[: len(left)], nodes[len(left) :]
     if len(first) == len(then) == 1:
-        return difference(first[0], then[0], condition=whole.condition, caught=whole.caught)
+        return difference(first[0], then[0], condition=whole.condition, caught=whole.caught, raised=whole.raised)
     if isinstance(whole.before[0], ast.BoolOp):
         return whole
     return replace(whole, before=tuple(first), after=tuple(then))
@@ -157,6 +164,8 @@ def _of_statements(change: TreeChange) -> Kind:
 def _of_expression(change: TreeChange) -> Kind:
     if change.caught and any(map(_is_broad, change.after)) and not any(map(_is_broad, change.before)):
         return Kind.SWALLOWED
+    if change.raised and any(map(_has_message, change.before)) and not any(map(_has_message, change.after)):
+        return Kind.TEXTLESS
     if len(change.before) != 1 or len(change.after) != 1:
         return Kind.PLAIN if not change.condition else Kind.NARROWED if change.after else Kind.DROPPED
     old, new = change.before[0], change.after[0]
@@ -169,6 +178,12 @@ def _of_expression(change: TreeChange) -> Kind:
     if isinstance(new, ast.Constant) and not isinstance(old, ast.Constant):
         return Kind.CONSTANT_CONDITION if change.condition else Kind.CONSTANT_RESULT
     return Kind.PLAIN
+
+
+def _has_message(node: ast.AST) -> bool:
+    """Whether a text of several words is in it, so no key or name."""
+    texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return any(" " in text.strip() for text in texts)
 
 
 def _adds_to(whole: ast.AST, part: ast.AST) -> bool:

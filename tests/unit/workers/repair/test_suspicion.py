@@ -59,6 +59,21 @@ def test_the_kind_of_an_edit(old: str, new: str, kind: Kind) -> None:
     assert kind_of(BEFORE, BEFORE.replace(old, new)) is kind
 
 
+@pytest.mark.parametrize(
+    ("edited", "kind"),
+    [
+        ("TooLarge(parcel)", Kind.TEXTLESS),
+        ("TooLarge", Kind.TEXTLESS),
+        ("TooLarge('more than %s kg' % parcel)", Kind.PLAIN),
+        ("ValueError('over %s kg' % parcel.weight)", Kind.PLAIN),
+    ],
+)
+def test_an_error_without_its_text_is_told(edited: str, kind: Kind) -> None:
+    """An edit that drops what an error tells people may repair how the text is made, or hide it."""
+    before = "def check(parcel):\n    raise TooLarge('over %s kg' % parcel.weight)\n"
+    assert kind_of(before, before.replace("TooLarge('over %s kg' % parcel.weight)", edited)) is kind
+
+
 def test_an_edit_that_repairs_the_syntax_is_plain() -> None:
     """What does not parse cannot be compared."""
     assert kind_of("x = (", "x = ()") is Kind.PLAIN

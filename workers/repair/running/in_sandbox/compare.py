@@ -46,7 +46,7 @@ ACCIDENTS = (
     MemoryError,
     TypeError,
 )
-"""Errors that happen rather than being raised on purpose: which one it is says little."""
+"""Errors that happen rather than being raised on purpose: which one it is, and what its text is, says little."""
 
 
 class TooLong(BaseException):
@@ -162,8 +162,10 @@ class _Observation:
         if isinstance(error, TooLong):
             self._slow += 1
             return CallOutcome("raises", "does not end", raised=True, mistyped=False)
-        kind = "raises" if isinstance(error, ACCIDENTS) else f"raises {type(error).__name__}"
-        return CallOutcome(kind, f"raises {type(error).__name__}", raised=True, mistyped=False)
+        if isinstance(error, ACCIDENTS):
+            return CallOutcome("raises", f"raises {type(error).__name__}", raised=True, mistyped=False)
+        text = f"raises {shown(error)}"
+        return CallOutcome(_digest(text), text, raised=True, mistyped=False)
 
 
 def _finished(value: object) -> object:
