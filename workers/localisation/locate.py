@@ -109,6 +109,6 @@ def _tests(
     if sum(map(len, whole.values())) > MAX_TREE_CHARACTERS:
         return (), f"over {MAX_TREE_CHARACTERS // 1_000_000} million characters of Python"
     graph = ImportGraph(whole)
-    reaching = sorted({test for file in files for test in graph.tests_of(file)})
+    reaching = sorted({test for file in files for test in graph.reaching(file)})
     scores = bm25(terms(text), [terms(whole[test]) for test in reaching])
     return tuple(reaching[row] for row in best(scores, TESTS)), ""

@@ -173,16 +173,16 @@ def alike(text: str, changes: Sequence[EarlierChange], *, most: int) -> list[Ear
 
 
 def likely_functions(text: str, sources: Sequence[PythonSource], *, most: int) -> Mapping[str, list[FunctionPlace]]:
-    """The functions of each source that are most alike, at most `most` of each; those that the issue names come first."""
+    """The functions of each source that are most alike, at most `most` of each; those that the issue names, or whose class, come first."""
     text = text[:LONGEST_QUERY]
     written = set(_IDENTIFIER.findall(text)) & _written(text, sources).keys()
     all_places = [(source, place) for source in sources for place in source.functions]
     scores = bm25(terms(text), [terms(source.lines(place)) for source, place in all_places])
-    ranked: dict[str, list[tuple[bool, float, FunctionPlace]]] = {}
+    ranked: dict[str, list[tuple[int, float, FunctionPlace]]] = {}
     for (source, place), score in zip(all_places, scores.tolist(), strict=True):
-        is_written = place.name.rpartition(".")[2] in written
-        if is_written or score > 0.0:
-            ranked.setdefault(source.path, []).append((is_written, score, place))
+        named = sum(part in written for part in place.name.split("."))
+        if named or score > 0.0:
+            ranked.setdefault(source.path, []).append((named, score, place))
     order = {path: sorted(found, key=lambda each: each[:2], reverse=True) for path, found in ranked.items()}
     return {path: [place for *_, place in found[:most]] for path, found in order.items()}
 

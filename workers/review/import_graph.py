@@ -27,7 +27,12 @@ class ImportGraph:
         self._tests = {path for path in sources if is_test_file(path)}
 
     def tests_of(self, path: str) -> tuple[str, ...]:
-        """The test files that reach `path`, itself included; empty when none does or it is better to run them all."""
+        """The test files to run for `path`; empty when none reaches it or it is better to run them all."""
+        found = self.reaching(path)
+        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+
+    def reaching(self, path: str) -> set[str]:
+        """The test files that reach `path`, itself included."""
         reached, waiting = {path}, [path]
         while waiting:
             for importer in self._importers.get(waiting.pop(), set()) - reached:
@@ -35,8 +40,7 @@ class ImportGraph:
                 waiting.append(importer)
         conftests = {PurePosixPath(each).parent for each in reached if PurePosixPath(each).name == "conftest.py"}
         below = {test for test in self._tests if not conftests.isdisjoint(PurePosixPath(test).parents)}
-        found = (reached & self._tests) | below
-        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+        return (reached & self._tests) | below
 
 
 def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:

@@ -101,6 +101,8 @@ def test_functions() -> None:
     """The functions most alike, with the class in the name and with their lines; one that the text writes comes first."""
     places = likely_functions("water; and grind_all", SOURCES, most=2)["src/mill/wheel.py"]
     assert [(each.name, each.line, each.end_line) for each in places] == [("grind_all", 10, 11), ("Wheel.turn", 5, 7)]
+    named = likely_functions("`Wheel` is slow: each grain, each grain", SOURCES, most=2)["src/mill/wheel.py"]
+    assert [each.name for each in named] == ["Wheel.turn", "grind_all"]  # of the class that the text writes
 
 
 def test_alike() -> None:

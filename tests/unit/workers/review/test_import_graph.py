@@ -51,4 +51,6 @@ def test_a_conftest_reaches_every_test_below_it() -> None:
 def test_very_many_tests_are_the_whole_suite() -> None:
     """A list longer than the limit is as good as none."""
     tests = {f"tests/test_{n}.py": "import m" for n in range(MAX_TEST_FILES + 1)}
-    assert ImportGraph({"m.py": "", **tests}).tests_of("m.py") == ()
+    graph = ImportGraph({"m.py": "", **tests})
+    assert graph.tests_of("m.py") == ()
+    assert graph.reaching("m.py") == tests.keys()
