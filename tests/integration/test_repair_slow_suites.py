@@ -234,6 +234,14 @@ def test_tests_that_the_command_leaves_out_judge_what_follows(tmp_path: Path) ->
         assert right == apply_unified(SOURCE, result.patch)
 
 
+def test_what_is_set_aside_is_not_what_a_patch_repairs(tmp_path: Path) -> None:
+    """Though it passes with the patch, it was never tried against it."""
+    far = "def test_far():\n    from sums import double\n\n    if double(2) != 4:\n        raise OSError('getaddrinfo failed')\n"
+    shown = proven(project_of(tmp_path, {"test_a.py": FAILING, "test_b.py": far}), RIGHT)
+    assert isinstance(shown, Proof)
+    assert shown.failed_before == shown.passed_after == ("test_a.py::test_double",)
+
+
 def test_proofs_end_with_the_budget(tmp_path: Path) -> None:
     """When it is used up, that is the reason."""
     refused = proven(project_of(tmp_path, PART), RIGHT, seconds=0.0)
@@ -254,6 +262,7 @@ def test_a_right_patch_is_not_refused_for_lack_of_time(tmp_path: Path) -> None:
     assert cut.contested
     assert cut.suite.collected < cut.before.collected == 11
     assert cut.suite.failed == 0, "the test that time ended did not fail"
+    assert not cut.unusual
     assert "stopped" in cut.unrun
     assert isinstance(proven(project_of(tmp_path, files), WRONG, seconds=12.0), Unproven)
 

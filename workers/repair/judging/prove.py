@@ -316,7 +316,8 @@ class Prover:
         plain: Mapping[str, bool],
     ) -> Proof:
         before, after = self._suite.first, runs[-1].report
-        failed = tuple(dict.fromkeys((*self.failing, *(result.id for result in before.failing()))))
+        aside = {*self._reproduction.set_aside, *self._reproduction.flaky}  # no work of the patch, whatever they do
+        failed = tuple(dict.fromkeys((*self.failing, *(r.id for r in before.failing() if r.id not in aside))))
         missing = {*still_failing(failed, after)} - {*self._passed_alone(runs)}
         return Proof(
             failed_before=failed,
@@ -332,7 +333,7 @@ class Prover:
             plain=sum(plain.values()),
             unusual=(
                 *self._unusual(overlay),
-                *_newly_loaded(before, [run.report for run in runs]),
+                *_newly_loaded(before, [run.report for run in runs if not run.cut]),
                 *(self._unchallenged(perturbed, runs) if not self._templates else ()),
                 *{
                     f"a run that did not end: {run.report.trouble}": None
