@@ -10,7 +10,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +28,7 @@ from workers.environments.interpreters import interpreter_at, interpreters
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.git_command import program
 from workers.ports import AppExamination
+from workers.redaction import redact
 from workers.review_tool import ReviewTool
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES
 from workers.sandbox.control_groups import delegated_group
@@ -65,8 +66,8 @@ class MachineCheck:
 
 
 def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> list[MachineCheck]:
-    """Check everything that the main job needs, by trying it."""
-    return [
+    """Check everything that the main job needs, by trying it. No detail shows a credential."""
+    checks = [
         _ok("python", platform.python_version()),
         _git(),
         *_sandbox(settings),
@@ -85,6 +86,7 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         _secret(web),
         _queue(settings),
     ]
+    return [replace(check, detail=redact(check.detail)) for check in checks]
 
 
 def _ok(name: str, detail: str) -> MachineCheck:
@@ -230,7 +232,7 @@ def _clock(of: str, ahead: timedelta) -> MachineCheck:
 
 def _queue(settings: WorkerSettings) -> MachineCheck:
     """Whether the broker answers."""
-    name = settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"
+    name = _address(settings.broker_url) or "embedded"
     if _missing("celery"):
         state = CheckState.MISSING if settings.broker_url else CheckState.OPTIONAL
         return MachineCheck(name="queue", state=state, detail=f"{name}: install Apprentice with the extra app")
@@ -263,13 +265,23 @@ def _missing(*modules: str) -> list[str]:
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 
+_NO_ANSWER = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+"""What a request raises; the last two where address or key cannot be sent at all."""
+
+
+def _address(url: str) -> str:
+    """A URL without user, password and query."""
+    scheme, mark, rest = url.partition("?")[0].partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+
+
 def _model(settings: WorkerSettings) -> MachineCheck:
     """Whether the endpoint answers; the list of models is free of charge."""
-    root = settings.model_base_url
+    root, shown = settings.model_base_url, _address(settings.model_base_url)
     if not root:
         return _ok("model", "none: the embedded engines repair and review")
     if _missing("openai"):
-        detail = f"{root} is not used, its client is not installed: install Apprentice with the extra model"
+        detail = f"{shown} is not used, its client is not installed: install Apprentice with the extra model"
         return MachineCheck(name="model", state=CheckState.MISSING, detail=detail)
     key = settings.model_api_key.get_secret_value()
     try:
@@ -277,12 +289,12 @@ def _model(settings: WorkerSettings) -> MachineCheck:
             f"{root.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"}, timeout=MODEL_SECONDS
         )
         problem = "" if answer.is_success else f"answered {answer.status_code}"
-    except httpx.HTTPError as error:
+    except _NO_ANSWER as error:
         problem = f"could not be reached ({type(error).__name__})"
     if problem:
-        detail = f"{root} {problem}: only the embedded engines work; check APPRENTICE_MODEL_BASE_URL and _API_KEY"
+        detail = f"{shown} {problem}: only the embedded engines work; check APPRENTICE_MODEL_BASE_URL and _API_KEY"
         return MachineCheck(name="model", state=CheckState.OPTIONAL, detail=detail)
-    return _ok("model", f"{settings.model} at {root}")
+    return _ok("model", f"{settings.model} at {shown}")
 
 
 def _app(settings: MintSettings) -> Iterator[MachineCheck]:
@@ -296,7 +308,7 @@ def _app(settings: MintSettings) -> Iterator[MachineCheck]:
 
     key = settings.private_key_file
     try:
-        if settings.app_id and key and key.is_file():
+        if settings.app_id and key and os.access(key, os.F_OK):
             yield from _on_github(settings, app_of(settings).examine())
         else:
             yield from _on_github(settings, MintingClient(settings.socket()).examine())
@@ -334,12 +346,22 @@ def _files(settings: MintSettings) -> Iterator[MachineCheck]:
     key = settings.private_key_file
     kept = {SYSTEM_SETTINGS} if key is None else {SYSTEM_SETTINGS, key.parent}
     named = {"home": settings.home} | ({} if key is None else {"private key": key})
-    named |= {f"settings in {path}": path for place in sorted(kept) for path in sorted(place.glob("*.env"))}
+    named |= {f"settings in {path}": path for place in sorted(kept) for path in _settings_in(place)}
     for name, path in named.items():
-        if not path.exists():
+        try:
+            problem = _exposure(path)
+        except (FileNotFoundError, NotADirectoryError):
             continue
-        problem = _exposure(path)
+        except PermissionError:
+            problem = f"{path} is in a directory that user {os.geteuid()} may not enter: run doctor as its owner"
         yield MachineCheck(name=name, state=CheckState.MISSING, detail=problem) if problem else _ok(name, "private")
+
+
+def _settings_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.glob("*.env"))
+    except PermissionError:  # the check of the key says so
+        return []
 
 
 def _exposure(path: Path) -> str:
@@ -364,7 +386,7 @@ def _secret(web: WebSettings) -> MachineCheck:
     headers["Content-Type"] = "application/json"
     try:
         status = httpx.post(address, content=PING, headers=headers, timeout=WEB_SECONDS, trust_env=False).status_code
-    except httpx.HTTPError:
+    except _NO_ANSWER:
         return _ok("webhook secret", f"set, and not tried: no web process answers at {address}")
     if status == 202:
         return _ok("webhook secret", f"{address} accepts what it signs")

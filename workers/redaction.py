@@ -16,26 +16,29 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from urllib.parse import quote, quote_plus
 
+_START = r"(?<![A-Za-z0-9])"
+"""Before a credential; a name and an underscore may lead to it."""
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        "a GitHub token": r"\bgh[opsur]_[A-Za-z0-9]{16,}|\bgithub_pat_[A-Za-z0-9_]{20,}",
-        "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,}",
-        "a Stripe key": r"\b[rs]k_live_[A-Za-z0-9]{16,}",
-        "a model provider's key": r"\bsk-[A-Za-z0-9_-]{20,}",
-        "an AWS access key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-        "a Google API key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
-        "a Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
-        "a Slack webhook": r"\bhooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{16,}",
-        "a SendGrid key": r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
-        "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
-        "a PyPI token": r"\bpypi-AgE[A-Za-z0-9_-]{50,}",
-        "a Hugging Face token": r"\bhf_[A-Za-z0-9]{34}\b",
+        "a GitHub token": _START + r"(?:ghs_[A-Za-z0-9]{1,40}_[A-Za-z0-9._-]{36,}|gh[opsur]_[A-Za-z0-9]{16,}"
+        r"|github_pat_[A-Za-z0-9_]{20,})",
+        "a GitLab token": _START + r"glpat-[A-Za-z0-9_-]{20,}",
+        "a Stripe key": _START + r"[rs]k_live_[A-Za-z0-9]{16,}",
+        "a model provider's key": _START + r"sk-[A-Za-z0-9_-]{20,}",
+        "an AWS access key": _START + r"(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+        "a Google API key": _START + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
+        "a Slack token": _START + r"xox[abprs]-[A-Za-z0-9-]{10,}",
+        "a Slack webhook": _START + r"hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{16,}",
+        "a SendGrid key": _START + r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
+        "an npm token": _START + r"npm_[A-Za-z0-9]{36}\b",
+        "a PyPI token": _START + r"pypi-AgE[A-Za-z0-9_-]{50,}",
+        "a Hugging Face token": _START + r"hf_[A-Za-z0-9]{34}\b",
         # From the beginning of a word to its first `eyJ`: tried at each `eyJ` of a long word, it would be quadratic.
         "a JSON web token": r"(?<![A-Za-z0-9_-])(?:(?!\beyJ)[A-Za-z0-9_-])*\beyJ[A-Za-z0-9_-]{10,}+"
         r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}",
         "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?"
         r"(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        "a password in a URL": r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
+        "a password in a URL": r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)",
     }
 )
 """The pattern of each kind of credential. That of a web token matches the rest of its word too."""

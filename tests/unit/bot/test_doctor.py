@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from bot.doctor import CheckState, MachineCheck, _app, _files, _index
+from bot.doctor import CheckState, MachineCheck, _app, _files, _index, _model
 from tests.package_index import package_index
 from workers.environments import uv_command
-from workers.settings import MintSettings
+from workers.settings import MintSettings, WorkerSettings
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
@@ -66,6 +66,39 @@ def test_root_reads_the_files_of_the_service(settings: MintSettings) -> None:
     """Root may look after an installation that belongs to another user."""
     os.chown(settings.home, 1234, 1234)
     assert {check.state for check in _files(settings)} == {CheckState.OK}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_key_in_a_closed_directory(settings: MintSettings) -> None:
+    """Doctor says that it may not look there, and goes on."""
+    before = [check.detail for check in _app(settings)]  # loads what this user may read
+    os.seteuid(4321)
+    try:
+        checks, after = named(list(_files(settings))), [check.detail for check in _app(settings)]
+    finally:
+        os.seteuid(0)
+    assert checks["private key"].state is CheckState.MISSING
+    assert checks["private key"].detail == (
+        f"{settings.private_key_file} is in a directory that user 4321 may not enter: run doctor as its owner"
+    )
+    assert len(after) == 1
+    assert after != before
+
+
+@pytest.mark.parametrize(
+    ("address", "key", "shown"),
+    [
+        ("http://localhost:80a/v1", "", "http://localhost:80a/v1 could not be reached (InvalidURL)"),
+        ("http://.../v1", "", "http://.../v1 could not be reached (UnicodeError)"),
+        ("http://127.0.0.1:9/v1", "clé", "http://127.0.0.1:9/v1 could not be reached (UnicodeEncodeError)"),
+        ("http://u:hunter2h@127.0.0.1:9/v1?key=abc", "", "http://127.0.0.1:9/v1 could not be reached (ConnectError)"),
+    ],
+)
+def test_a_model_that_cannot_be_asked(address: str, key: str, shown: str, tmp_path: Path) -> None:
+    """A wrong address or key is named as the problem, without what is secret in it."""
+    found = _model(WorkerSettings(home=tmp_path, model_base_url=address, model="m", model_api_key=key))
+    assert found.state is CheckState.OPTIONAL
+    assert found.detail.partition(": only")[0] == shown
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,35 @@ def test_lines_keep_their_numbers() -> None:
     assert redact_lines(f"a\n'{key}'\nb") == f"a\n'{REDACTED}\n{REDACTED}\n{REDACTED}\n{REDACTED}'\nb"
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("ghs_12345_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NSJ9.a1B2-c3_D4", ""),
+        ("redis://:k3Yp9sVq2Lm@db:6379/0", "redis://@db:6379/0"),
+        ("x_ghp_" + "a1B2" * 9, "x_"),
+        ("KEY_AKIA" + "A1B2" * 4, "KEY_"),
+    ],
+)
+def test_forms_of_credentials(text: str, rest: str) -> None:
+    """An installation's token with a web token in it, a password without a user, and a token after an underscore."""
+    assert redact(text) == (rest.replace("@", f"{REDACTED}@") if "@" in rest else rest + REDACTED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "self._ghs_token_of_the_installation = None",
+        "http://:8080/a@b",
+        "git@github.com:o/r",
+        "task_sk-learn",
+        "x://h:80",
+    ],
+)
+def test_code_is_no_credential(text: str) -> None:
+    """Names and addresses of ordinary code stay."""
+    assert redact(text) == text
+
+
 @given(st.lists(PIECES | st.text(max_size=8), max_size=12))
 def test_marks_leave_nothing_out(parts: list[str]) -> None:
     """What is found by marks is what all patterns find everywhere."""
