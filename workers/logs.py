@@ -1,12 +1,14 @@
 """The log, on standard error: lines for readers, or JSON for collectors. Records of libraries go the same way.
 
-The handler redacts each record: its message, arguments, exception and traceback.
+The handler redacts each record: its message, arguments, exception and traceback. Lines for readers hold no control
+characters: no text forges another line. Tracebacks keep their lines.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 import threading
 import traceback
@@ -39,7 +41,7 @@ def fail(line: str) -> None:
 
 def _configure(*, as_json: bool) -> None:
     handler = _RedactingHandler(sys.stderr)
-    handler.setFormatter(_formatter(_as_json() if as_json else _for_terminals()))
+    handler.setFormatter(_formatter(*([_as_json()] if as_json else [_spelled_out, _for_terminals()])))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OURS).setLevel(logging.INFO)
     structlog.configure(
@@ -70,6 +72,7 @@ class FrequentLog:
         if not self._lines:
             asyncio.get_running_loop().call_soon(self._write)
         named = _redacted(None, "info", {**structlog.contextvars.get_contextvars(), **fields})
+        named = named if self._as_json else _spelled_out(None, "info", named)
         time = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         if self._as_json:
             line = msgspec.json.encode({**named, "event": event, "level": "info", "timestamp": time}).decode()
@@ -92,17 +95,18 @@ class _RedactingHandler(logging.StreamHandler):  # type: ignore[type-arg]  # gen
     """A record that cannot be formatted is reported without its arguments."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
-        self.stream.write(redact(f"a record of {record.name} cannot be written:\n{traceback.format_exc()}"))
+        problem = f"a record of {record.name} cannot be written:\n{traceback.format_exc()}"
+        self.stream.write(_IN_TRACEBACKS.sub(_escaped, redact(problem)))
 
 
-def _formatter(renderer: Processor) -> logging.Formatter:
+def _formatter(*renderers: Processor) -> logging.Formatter:
     stamps: list[Processor] = [
         structlog.stdlib.add_log_level,
         _STAMPED,
         structlog.processors.StackInfoRenderer(),
         structlog.processors.format_exc_info,
     ]
-    ending = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *stamps, _redacted, renderer]
+    ending = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *stamps, _redacted, *renderers]
     return structlog.stdlib.ProcessorFormatter(processors=ending, use_get_message=True)
 
 
@@ -113,6 +117,24 @@ def _redacted(_logger: WrappedLogger, _method: str, record: EventDict) -> EventD
         name: value if isinstance(value, plain) else redact(value if isinstance(value, str) else repr(value))
         for name, value in record.items()
     }
+
+
+_IN_LINES, _IN_TRACEBACKS = re.compile(r"[^\x20-\x7e]"), re.compile(r"[^\n\t\x20-\x7e]")
+
+
+def _spelled_out(_logger: WrappedLogger, _method: str, record: EventDict) -> EventDict:
+    """The record with each control and each invisible character as Python writes it."""
+    of_traceback = ("exception", "stack")
+    return {
+        name: (_IN_TRACEBACKS if name in of_traceback else _IN_LINES).sub(_escaped, value)
+        if isinstance(value, str)
+        else value
+        for name, value in record.items()
+    }
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else found[0].encode("unicode_escape").decode()
 
 
 def _as_json() -> structlog.processors.JSONRenderer:

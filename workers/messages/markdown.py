@@ -6,6 +6,7 @@ Each kind of place has its own function, because text that is harmless in a code
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from workers.diffs import fence
 from workers.redaction import redact
@@ -23,7 +24,12 @@ _SKIP = re.compile(
 )
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _SPAN = re.compile(r"(`[^`\n]+`)")
-_BLOCK = re.compile(r"^\s*(?=[#>]|[-=]{2,}\s*$)")
+_IN_LISTS = re.compile(r"\s*(?:(?:[-+]|\d{1,9}[.)])\s+)*")
+_BLOCK = re.compile(r"[#>]|[-=][-=\s]*$")
+"""What begins a heading, a quotation or a rule, or makes a heading of the line above; also after marks of lists."""
+_NO_ASCII = re.compile(r"[^\x20-\x7e]")
+_JOINERS = "\u200c\u200d"
+"""Persian words and many emoji are written with them."""
 _MARKUP = re.compile(r"[\\*_\[\]~|]")
 
 
@@ -39,7 +45,7 @@ def plain(text: str) -> str:
 
 def prose(text: str, room: int = 4_000) -> str:
     """Untrusted text of several lines, without links, pictures, mentions, commands and markup."""
-    lines = (_sentence(line) for line in redact(text)[:room].splitlines())
+    lines = (_sentence(line.rstrip()) for line in redact(_visible(text))[:room].splitlines())
     return "\n".join(lines).strip()
 
 
@@ -47,7 +53,10 @@ def _sentence(line: str) -> str:
     """One line that is no heading, quotation or rule; code spans stay code spans."""
     pieces = enumerate(_SPAN.split(line))  # every second one is a span
     parts = (name(piece[1:-1]) if at % 2 else _unmarked(_defused(piece)) for at, piece in pieces)
-    return _BLOCK.sub(r"\g<0>\\", "".join(parts))
+    shown = "".join(parts)
+    before = _IN_LISTS.match(shown)
+    at = before.end() if before else 0
+    return f"{shown[:at]}\\{shown[at:]}" if _BLOCK.match(shown, at) else shown
 
 
 def name(text: str) -> str:
@@ -63,8 +72,18 @@ def code(text: str, language: str = "") -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(redact(text).split())
+    line = " ".join(redact(_visible(text)).split())
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+
+
+def _visible(text: str) -> str:
+    """A text without invisible characters: such characters can reverse the order of what follows."""
+    return _NO_ASCII.sub(_if_visible, text)
+
+
+def _if_visible(found: re.Match[str]) -> str:
+    shown = found[0].isspace() or found[0] in _JOINERS or unicodedata.category(found[0]) not in ("Cc", "Cf")
+    return found[0] if shown else ""
 
 
 def _defused(line: str) -> str:
@@ -81,7 +100,9 @@ def _apart(found: re.Match[str]) -> str:
 
 
 def _unmarked(line: str) -> str:
-    return _MARKUP.sub(lambda found: f"\\{found[0]}", line.replace("`", "'")).replace("<", "&lt;")
+    """A line without markup; GitHub sets what is between two dollars as mathematics, unless they are in elements."""
+    line = _MARKUP.sub(lambda found: f"\\{found[0]}", line.replace("`", "'")).replace("<", "&lt;")
+    return line.replace("$", "<span>$</span>")
 
 
 def counted(number: int, noun: str) -> str:

@@ -9,18 +9,24 @@ from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Pr
 from workers.messages.markdown import SKIP_CI, code, counted, marker, name, plain, words
 
 SHOWN_TESTS = 5
+LONGEST_TITLE = 256
+"""Characters that GitHub takes."""
 LONGEST_PATCH = 20_000
 """Characters of a patch that are shown: a text on GitHub has 65,536 at most, and another patch, or a test of 20,000, may be shown beside it."""
 
 
 def fix_title(failure: Failure, path: str) -> str:
     """The title of a pull request that repairs a failure."""
-    return f"Fix {words(failure.error_type)} in {words(path)}"
+    return _title(f"Fix {words(failure.error_type)} in {words(path)}")
 
 
 def question_title(failure: Failure, path: str) -> str:
     """The title of one that asks whether it is right."""
-    return f"Is this right for {words(failure.error_type)} in {words(path)}?"
+    return _title(f"Is this right for {words(failure.error_type)} in {words(path)}?")
+
+
+def _title(text: str) -> str:
+    return text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
 
 
 def fix_commit(failure: Failure, path: str, issue: int, *, skip_ci: bool) -> str:

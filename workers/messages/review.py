@@ -19,7 +19,9 @@ SHOWN_PLACES = 10
 SHOWN_UNREAD = 10
 SHOWN_UNREAD_IN_CHECK = 50
 SHOWN_REASONS = 5
+LONGEST_TEXT = 65_000
 """A text of over 65,536 characters would be refused."""
+CUT = "The rest is too long for a review; the check run has all of it."
 
 NOTHING_CHANGED = "Nothing changed: no file differs from the base"
 
@@ -121,12 +123,16 @@ def review_body(
         lines += ["", limit]
     if reviewed.not_read:
         lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(reviewed.not_read, SHOWN_UNREAD))]
-    lines += [
-        "",
-        f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
-        marker(key),
-    ]
-    return "\n".join(lines)
+    react = f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it."
+    return _cut("\n".join(lines), f"\n\n{react}\n{marker(key)}")
+
+
+def _cut(text: str, end: str) -> str:
+    """A text that GitHub takes, with this end. What holds fences comes first, and has limits of its own."""
+    if len(text) + len(end) <= LONGEST_TEXT:
+        return text + end
+    room = LONGEST_TEXT - len(end) - len(CUT) - 2
+    return f"{text[:room].rpartition(chr(10))[0]}\n\n{CUT}{end}"
 
 
 def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[str]:

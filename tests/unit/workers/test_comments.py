@@ -25,8 +25,10 @@ from workers.messages.repair import (
     fix_commit,
     fix_for_fork,
     fix_published,
+    fix_title,
     fix_undecided,
     other_tests,
+    question_title,
 )
 from workers.repair.episode import status_of
 from workers.repair.result import RepairStatus
@@ -151,6 +153,13 @@ def test_a_long_patch_is_cut_and_that_is_said() -> None:
     assert len(body) < 65_536
     assert 9_998 - body.count("+a line of it\n") == int(body.partition(" more lines not shown")[0].rpartition("\n")[2])
     assert "a/a.py" in fix_for_fork(long)
+
+
+def test_a_title_is_cut() -> None:
+    """The name of an error and a path may be of any length; GitHub takes 256 characters."""
+    failure = Failure(error_type="E" * 400, family=Family.OTHER, message="", frames=(), failing_tests=())
+    for title in (fix_title(failure, "a.py"), question_title(failure, "a" * 400)):
+        assert (len(title), title[-1]) == (256, "…")
 
 
 def test_a_disputed_repair_asks_which_result_is_right() -> None:

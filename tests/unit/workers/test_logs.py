@@ -50,6 +50,12 @@ for logger in (log, library):
     except RuntimeError:
         logger.exception("it failed")
 log.warning("stack", stack_info=True)
+log.info("one\\nforged \\x1b[31m", b="\\u202e")
+library.warning("two\\nforged \\x1b[31m")
+try:
+    fail("\\x1b[31m")
+except RuntimeError:
+    log.exception("three")
 warnings.warn(f"warned {secret}")
 thread = threading.Thread(target=fail, args=(secret,))
 thread.start()
@@ -78,6 +84,8 @@ def test_every_part_of_a_record_is_redacted(form: str, tmp_path: Path) -> None:
         assert words in done.stderr
     assert "not shown" not in done.stderr
     assert "cannot be written" in done.stderr
+    assert not re.search(r"[^\n\t\x20-\x7eäöü]", done.stderr)
+    assert not re.search("^forged", done.stderr, re.MULTILINE)
     if form == "json":
         records = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
         assert len(records) >= 8

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
+from markdown_it import MarkdownIt
 
 from workers.messages.markdown import LONGEST_LINE, code, name, plain, prose, words
 
@@ -78,6 +80,35 @@ def test_secret(shown: object) -> None:
 def test_no_prose_opens_a_fence(text: str) -> None:
     """Backticks that close nothing, and spans of nothing, never become a fence around what follows."""
     assert not any(line.lstrip().startswith("```") for line in prose(text).splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Foo\n=", "Foo\n-", "Foo\n= \n", "- # big", "1. - ## big", "- - -", "- - - ", "-- -", "- ---", "+ > q"),
+        *("- a\n  ==", "x\n\n> q", "   # h", "12) # h", "# `a`", "- a\n- -\n-"),
+    ],
+)
+def test_no_prose_is_a_heading_a_quotation_or_a_rule(text: str) -> None:
+    """Neither at the beginning of a line, nor in a list, nor under another line."""
+    shown = MarkdownIt("gfm-like", {"linkify": False}).render(prose(text))
+    assert not re.search(r"<(?:h\d|hr|blockquote)", shown)
+    assert re.sub(r"[^A-Za-z]", "", re.sub(r"<.*?>|&\w+;", "", shown)) == re.sub(r"[^A-Za-z]", "", text)
+
+
+@pytest.mark.parametrize("shown", [words, plain, prose, name])
+def test_invisible_characters_are_left_out(shown: Callable[[str], str]) -> None:
+    """No character reverses, hides or moves what follows; those that join letters and emoji stay."""
+    assert shown("a\u202eb\u200b\x00\x1bc\U000e0041 \u200d\u200c") == shown("abc \u200d\u200c")
+    assert "\u202e" not in shown("a\u202eb")
+    assert "\u200d" in shown("a\u200db")
+    assert "ghp_" not in shown("gh\u200bp_" + "a1B2" * 9)
+
+
+def test_dollars_are_no_mathematics() -> None:
+    """GitHub hides what `$\\phantom{x}$` holds; a dollar in an element begins nothing."""
+    assert plain("$x$") == prose("$x$") == "<span>$</span>x<span>$</span>"
+    assert name("$x$") == "`$x$`"
 
 
 @pytest.mark.parametrize("before", ["", " ", "0", "é", "_", "x", "(", "9www."])

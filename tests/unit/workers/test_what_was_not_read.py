@@ -1,6 +1,15 @@
 from __future__ import annotations
 
-from workers.messages.review import SHOWN_UNREAD, SHOWN_UNREAD_IN_CHECK, check_summary, check_title
+from tests.reviewed import finding, review
+from workers.messages.review import (
+    CUT,
+    LONGEST_TEXT,
+    SHOWN_UNREAD,
+    SHOWN_UNREAD_IN_CHECK,
+    check_summary,
+    check_title,
+    review_body,
+)
 from workers.review.plan import ReviewPlan
 
 
@@ -29,6 +38,23 @@ def test_many_files_are_counted_by_reason() -> None:
     )
     assert len("\n".join(lines)) < 65_536
     assert SHOWN_UNREAD < SHOWN_UNREAD_IN_CHECK
+
+
+def test_a_review_that_is_too_long_says_so() -> None:
+    """Many rules at many places of long paths are cut at the end of a line, before the marker."""
+    found = tuple(
+        finding(message="x" * 280, path=f"{'d' * 285}/f{rule}.py", line=line, rule=f"E{rule:03}")
+        for rule in range(20)
+        for line in range(11)
+    )
+    body = review_body(
+        review().reviewed, ReviewPlan(summary=found), (), sha="0" * 40, reopened=0, bot_name="bot", key="k"
+    )
+    lines = body.splitlines()
+    assert len(body) <= LONGEST_TEXT
+    assert lines[-5:] == ["", CUT, "", *lines[-2:]]
+    assert lines[-1] == "<!-- apprentice:k -->"
+    assert all(line.endswith("x" * 280) for line in lines if line.startswith("- "))
 
 
 def test_an_empty_change_has_a_title_of_its_own() -> None:
