@@ -35,15 +35,15 @@ def default_home() -> Path:
     """The platform's directory for a user's data."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "apprentice"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "apprentice"
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "apprentice"
 
 
 class Settings(BaseSettings):
     """Settings of every process."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
     home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
@@ -83,6 +83,12 @@ class Settings(BaseSettings):
         pattern="^(https?://.+)?$",
         description="OTLP/HTTP address that gets traces of deliveries and jobs, as `http://127.0.0.1:4318/v1/traces`; empty: none.",
     )
+
+    @field_validator("*")
+    @classmethod
+    def _below_home(cls, value: object) -> object:  # files of variables reach no shell
+        below = value.parts if isinstance(value, Path) else ()
+        return Path.home().joinpath(*below[1:]) if below[:1] == ("~",) else value
 
     @field_validator("keep_effects_days")
     @classmethod
@@ -191,9 +197,7 @@ class WorkerSettings(GitHubSettings):
     )
     max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
     quorum: int = Field(
-        2,
-        ge=1,
-        description="Number of other repositories (and users) with the same feedback before it affects a repository.",
+        2, ge=1, description="Other repositories (and users) with the same feedback before it affects a repository."
     )
     skip_ci: bool = Field(
         True, description="Commits of Apprentice carry `[skip ci]` until a person marks the draft as ready."
@@ -214,8 +218,7 @@ class WorkerSettings(GitHubSettings):
         description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it on command.",
     )
     unsafe_without_sandbox: bool = Field(
-        False,
-        description="Run code without a sandbox if the machine has none. Only for repositories that you trust fully.",
+        False, description="Run code without a sandbox where there is none. Only for repositories that you trust fully."
     )
     sandbox: Literal["bubblewrap", "docker", "gvisor", "podman"] = Field(
         "bubblewrap", description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
@@ -225,8 +228,7 @@ class WorkerSettings(GitHubSettings):
         description="Command of the container engine, as `docker --host unix:///run/docker.sock`; default: `docker`, or `podman`.",
     )
     sandbox_runtime: str = Field(
-        "",
-        description="OCI runtime that the container engine is asked for; default: `runsc` for `gvisor`, else its own.",
+        "", description="OCI runtime that the engine is asked for; default: `runsc` for `gvisor`, else its own."
     )
     sandbox_memory_mb: int = Field(
         2048,
@@ -268,8 +270,7 @@ class WorkerSettings(GitHubSettings):
         MODEL_STRATEGIES, description="The strategies of a repair with a model, as JSON."
     )
     model_principles: Principles = Field(
-        None,
-        description="A file of numbered principles for judging the model's findings; default: the built-in principles.",
+        None, description="File of numbered principles that judge the model's findings; default: built-in ones."
     )
     model_timeout_seconds: float = Field(120.0, gt=0, le=86_400, description="Time limit of one answer of the model.")
     model_stream: bool = Field(True, description="Stream the model's answers, if the API can.")
@@ -319,6 +320,11 @@ def variable(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def variables(names: re.Pattern[str]) -> dict[str, str]:
+    """The variables whose whole names match."""
+    return {name: value for name, value in os.environ.items() if names.fullmatch(name)}
+
+
 def known_variables() -> frozenset[str]:
     """The names of all known variables."""
     kinds = (WebSettings, MintSettings, SweeperSettings, WorkerSettings)
@@ -330,8 +336,8 @@ def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
     """Raise BadInput for an unknown APPRENTICE_* variable, with the nearest known name."""
     known = known_variables()
     for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1)
             hint = f"; did you mean {near[0]}?" if near else "; see docs/settings.md"
             raise BadInput(f"{name} is not a setting{hint}")
 
@@ -341,18 +347,10 @@ def child_environment(kind: type[Settings]) -> dict[str, str]:
     own = {PREFIX + name.upper() for name in kind.model_fields}
     if kind is MintSettings:  # it opens neither database nor broker
         own -= {f"{PREFIX}DATABASE_URL", f"{PREFIX}BROKER_URL"}
-    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in own}
+    return variables(_OTHERS) | {name: value for name, value in os.environ.items() if name.upper() in own}
 
 
-_OF_INSTALLERS = re.compile(
-    r"(?:UV|PIP)_\w+|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|HOME|NETRC|XDG_CONFIG_(?:HOME|DIRS)", re.IGNORECASE
-)
-
-
-def installer_environment() -> dict[str, str]:
-    """What uv and pip read of our environment: their own settings, proxies and certificates. Nothing of ours is in it."""
-    found = {name: value for name, value in os.environ.items() if _OF_INSTALLERS.fullmatch(name)}
-    return found | {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
+_OTHERS = re.compile(rf"(?!{PREFIX}).*", re.IGNORECASE | re.DOTALL)  # we read our own in any case
 
 
 def load(kind: type[S], **given: object) -> S:
@@ -373,5 +371,4 @@ def load(kind: type[S], **given: object) -> S:
 
 def environment_with(**given: object) -> dict[str, str]:
     """Our environment for a child process with these settings and no others."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    return inherited | {PREFIX + name.upper(): str(value) for name, value in given.items()}
+    return variables(_OTHERS) | {PREFIX + name.upper(): str(value) for name, value in given.items()}

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from workers.errors import CannotRun
 from workers.redaction import own_secrets
-from workers.settings import installer_environment
+from workers.settings import variables
 
 PYPI = "https://pypi.org/simple"
 UV_SECONDS = 600
@@ -27,6 +27,16 @@ MEMORY_MB, FILE_MB = 4096, 4096
 """Limits of one uv process: its memory, and any file that it writes."""
 
 ALWAYS = ("--no-progress", "--color=never", "--no-python-downloads")
+
+
+_OF_INSTALLERS = re.compile(
+    r"(?:UV|PIP)_\w+|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|HOME|NETRC|XDG_CONFIG_(?:HOME|DIRS)", re.IGNORECASE
+)
+
+
+def _environment() -> dict[str, str]:
+    """What uv and pip read of our environment: their own settings, proxies and certificates. Nothing of ours is in it."""
+    return variables(_OF_INSTALLERS) | {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
 
 
 class UvFailed(CannotRun):
@@ -94,7 +104,7 @@ def program() -> Path:
 @cache
 def indexes() -> PackageIndexes:
     """The indexes that uv's own variables name, else those of pip's configuration."""
-    own = installer_environment()
+    own = _environment()
     words = [f"{own.get('UV_INDEX', '')} {own.get('UV_EXTRA_INDEX_URL', '')}", own.get("UV_FIND_LINKS", "")]
     found = PackageIndexes(
         main=own.get("UV_DEFAULT_INDEX") or own.get("UV_INDEX_URL", ""),
@@ -121,7 +131,7 @@ def _pip_settings() -> Iterator[tuple[str, str]]:
     """pip's settings by their names; those of the environment are listed last, and win."""
     listed = subprocess.run(
         [sys.executable, "-P", "-m", "pip", "config", "list"],
-        env=installer_environment(),
+        env=_environment(),
         cwd="/",
         capture_output=True,
         text=True,
@@ -142,7 +152,7 @@ def run_uv(*arguments: str, at: Path, cache_directory: Path, given: PackageIndex
     process = subprocess.Popen(  # noqa: S603 - the arguments are ours
         [str(program()), *arguments, *ALWAYS, *network, "--cache-dir", str(cache_directory)],
         cwd=at,
-        env=installer_environment() | (given.variables() if given else {}),
+        env=_environment() | (given.variables() if given else {}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,7 +14,7 @@ from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.engine import readers_of_changes, readers_of_trees
 from workers.review_tool import OWN_DETECTORS
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.settings import MintSettings, WebSettings, WorkerSettings, load
+from workers.settings import MintSettings, WebSettings, WorkerSettings, child_environment, load
 
 LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "files": ["*.js"]}
 
@@ -65,11 +65,48 @@ def test_no_tool_is_shown_our_own_files(tmp_path: Path, monkeypatch: pytest.Monk
             load(WorkerSettings, home=tmp_path / "home")
 
 
-@pytest.mark.parametrize("name", ["", " ", "a b", ".*", "[bot]", "x" * 40])
+@pytest.mark.parametrize("name", [" ", "a b", ".*", "[bot]", "x" * 40])
 def test_a_name_that_is_none_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty name would make a command of every line that begins with its mark."""
+    """A blank name would make a command of every line that begins with its mark."""
     monkeypatch.setenv("APPRENTICE_BOT_NAME", name)
     with pytest.raises(BadInput, match="APPRENTICE_BOT_NAME"):
+        load(WebSettings)
+
+
+@pytest.mark.parametrize("name", ["HOME", "PYTHON", "MINT_SOCKET", "SEED", "BOT_NAME", "REVIEW_TOOLS"])
+def test_an_empty_variable_is_as_if_not_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No state goes into the current directory because a file of variables has a line without a value."""
+    usual = load(WorkerSettings)
+    monkeypatch.setenv(f"APPRENTICE_{name}", "")
+    assert load(WorkerSettings) == usual
+
+
+def test_the_home_in_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`~/` is the user's home, also where no shell reads the variable."""
+    monkeypatch.setenv("APPRENTICE_HOME", "~/state")
+    monkeypatch.setenv("APPRENTICE_MINT_SOCKET", "~/mint.sock")
+    settings = load(WorkerSettings)
+    assert (settings.home, settings.socket()) == (Path.home() / "state", Path.home() / "mint.sock")
+
+
+@pytest.mark.parametrize("name", ["SANDBOX_WALL_SECONDS", "MODEL_USD_PER_RUN", "LEASE_SECONDS"])
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_number_without_an_end_is_refused(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end in a traceback where it is used."""
+    monkeypatch.setenv("APPRENTICE_MODEL_PRICE", "1,1,1")
+    monkeypatch.setenv(f"APPRENTICE_{name}", value)
+    with pytest.raises(BadInput, match=f"APPRENTICE_{name}: input should be a finite number"):
+        load(WorkerSettings)
+
+
+def test_names_in_lower_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read, so they reach only the process that they are for, and a misspelt one is refused."""
+    monkeypatch.setenv("apprentice_webhook_secret", "quiet-words")
+    assert load(WebSettings).webhook_secret.get_secret_value() == "quiet-words"
+    assert "apprentice_webhook_secret" not in child_environment(WorkerSettings)
+    assert "apprentice_webhook_secret" in child_environment(WebSettings)
+    monkeypatch.setenv("apprentice_webhook_secrets", "quiet-words")
+    with pytest.raises(BadInput, match="apprentice_webhook_secrets is not a setting; did you mean APPRENTICE_WEBHOOK"):
         load(WebSettings)
 
 
