@@ -222,10 +222,12 @@ def open_context(
     clock = clock or store.clock
     rng = generator(settings, "")
     embedder = embedder or open_embedder(settings.embedder)
+    learner = _learner(store, rng, clock, settings)
+    learner.keep_up()
     return Context(
         settings=settings,
         store=store,
-        learner=_learner(store, rng, clock, settings),
+        learner=learner,
         experiences=Experiences(store, embedder),
         embedder=embedder,
         clock=clock,
@@ -244,7 +246,9 @@ def check_worker(settings: WorkerSettings, report: Callable[[str], None]) -> Non
         names = " and ".join(PREFIX + name.upper() for name in limits)
         raise BadInput(f"{PREFIX}JOB_SECONDS must be more than {names} together, {least:g}")
     with await_store(settings.database(), seconds=settings.start_seconds, report=report) as store:
-        current(store)
+        _learner(
+            store, generator(settings, ""), store.clock, settings
+        ).keep_up()  # once, before several processes would
         _models(settings, store, store.clock)
 
 

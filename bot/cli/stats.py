@@ -77,7 +77,10 @@ def stats(
 
 
 def rebuild(as_json: AsJson = False) -> None:
-    """Derive everything learned anew from the ledger, and print the table's digest."""
+    """Derive everything learned anew from the ledger, and print the table's digest.
+
+    Other writers wait meanwhile, those on SQLite 30 seconds at most: drain the workers first where the ledger is large.
+    """
     with refusing():
         context = command_context()
         entries, digest = context.learner.rebuild(), context.store.ledger.cells_digest()

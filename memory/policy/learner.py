@@ -263,4 +263,9 @@ class Learner:
 
         With the same weights the table is the same, bit for bit.
         """
-        return self._ledger.rebuild(contributions_of_outcomes, contributions_of_feedback)
+        return self._ledger.rebuild(contributions_of_outcomes, contributions_of_feedback, WEIGHTS_VERSION)
+
+    def keep_up(self) -> None:
+        """Rebuild a table that was derived by other weights: taking a signal back would not undo what it added there."""
+        if self._ledger.derived_by() != WEIGHTS_VERSION:
+            self.rebuild()

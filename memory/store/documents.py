@@ -28,12 +28,12 @@ class Documents:
     def add(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> bool:
         """Keep a document; False, and nothing changed, when its key is known."""
         with self.database.writing() as connection:
-            return insert(connection, [_row(self.kind, key, body, owner, now)]) == 1
+            return insert(connection, [document_row(self.kind, key, body, owner, now)]) == 1
 
     def put(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> None:
         """Keep a document in the place of the one with the same key."""
         with self.database.writing() as connection:
-            upsert(connection, _row(self.kind, key, body, owner, now))
+            upsert(connection, document_row(self.kind, key, body, owner, now))
 
     def keep(self, key: str, body: object) -> None:
         """Keep a document as `put` does; writes nothing where the same one is there."""
@@ -118,7 +118,8 @@ def upsert(connection: Connection, row: Row) -> None:
     connection.execute(new.on_conflict_do_update(index_elements=list(documents.primary_key), set_=values))
 
 
-def _row(kind: str, key: str, body: object, owner: str, now: datetime | None) -> Row:
+def document_row(kind: str, key: str, body: object, owner: str = "", now: datetime | None = None) -> Row:
+    """A document as a row."""
     return {"kind": kind, "key": key, "owner": owner, "created_at": now or datetime.now(UTC), "body": dump(body)}
 
 
@@ -194,10 +195,10 @@ class PastFindings:
 
     def add(self, repository: str, found: Sequence[PastFinding], walked: Walked) -> None:
         """Keep findings, and that the past was read so far, together."""
-        rows = [_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
+        rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
         with self.database.writing() as connection:
             insert(connection, rows)
-            upsert(connection, _row(_WALKED, repository, walked, repository, None))
+            upsert(connection, document_row(_WALKED, repository, walked, repository, None))
 
     def conclude(self, repository: str, lessons: object | None) -> None:
         """Store the lessons of a repository's past, any frozen value, instead of the earlier ones; None for too short a past."""

@@ -26,12 +26,16 @@ from memory.model import (
 )
 from memory.store import pools, totals
 from memory.store.database import Database, Row, in_batches, insert_new, inserting_new, load, row_of
+from memory.store.documents import Documents, document_row, upsert
 from memory.store.pools import MILLION, QUORUM
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
 from memory.store.totals import OfOutcomes, OfSignals
 
 JudgedOutcome = tuple[Outcome, Iterable[Contribution]]
 GivenSignal = tuple[Signal, Iterable[Contribution]]
+
+_DERIVED, _BY = "table_derived", "weights"
+"""The document that names the weights by which the table was derived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +197,23 @@ class Ledger:
         self,
         of_outcomes: OfOutcomes,
         of_signals: OfSignals,
+        weights: str = "",
     ) -> int:
         """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 
-        Appends wait meanwhile, choices do not. The arguments are those of `totals.outcome_totals` and `signal_totals`.
+        Writers wait meanwhile: on SQLite every one, a choice too, as it appends its decision; on PostgreSQL those that add to
+        the table or bring its pools up to date. The arguments are those of `totals.outcome_totals` and `signal_totals`.
+        `weights` names what they count by, for `derived_by`.
         """
         with self.database.writing() as connection:
             totals.lock(connection)
             totals.replace(connection, totals.derived(connection, of_outcomes, of_signals))
+            upsert(connection, document_row(_DERIVED, _BY, weights))
             return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
+
+    def derived_by(self) -> str | None:
+        """The weights by which the table was derived; None where it grew entry by entry from the start."""
+        return Documents(self.database, _DERIVED).get(_BY, str)
 
     def logged(self, kind: TaskKind) -> list[LoggedDecision]:
         """Every decision of repairs, or of reviews, oldest first, in one state of the database; no outcome that was taken back."""

@@ -15,6 +15,7 @@ from memory.model import (
     Actor,
     Aftermath,
     Arm,
+    Contribution,
     Decision,
     Factor,
     Permission,
@@ -280,6 +281,27 @@ def test_rebuild_gives_the_same_table_bit_for_bit(learner: Learner, store: Store
     digest = store.ledger.cells_digest()
     assert learner.rebuild() == 17
     assert store.ledger.cells_digest() == digest
+
+
+def test_changed_weights_are_taken_over(learner: Learner, store: Store) -> None:
+    """A table that grew under the weights of another version is derived anew, once: taking a signal back then undoes it."""
+    decision = decide(learner)
+    empty = store.ledger.cells_digest()
+    accept(learner, decision, "pull:1")
+    grown = store.ledger.cells_digest()
+
+    def halved(
+        state: State, chosen: str, period: int, teacher: int, kind: SignalKind, weight: int, count: int
+    ) -> tuple[Contribution, ...]:
+        return rewards.contributions_of_feedback(state, chosen, period, teacher, kind, weight // 2, count)
+
+    store.ledger.rebuild(rewards.contributions_of_outcomes, halved, "former")
+    assert store.ledger.cells_digest() != grown
+    learner.keep_up()
+    assert store.ledger.cells_digest() == grown
+    assert store.ledger.derived_by() == rewards.WEIGHTS_VERSION
+    learner.retract(decision.id, SignalKind.FIX_MERGED, "pull:1")
+    assert store.ledger.cells_digest() == empty
 
 
 def test_proof_and_acceptance_are_kept_apart(learner: Learner, store: Store) -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from bot.doctor import CheckState, examine
 from bot.processes import process_specs
-from workers.context import check_worker
+from memory.rewards import WEIGHTS_VERSION
+from tests.databases import migrated_store
+from workers.context import check_worker, open_context
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.engine import readers_of_changes, readers_of_trees
@@ -222,3 +224,13 @@ def test_an_address_of_a_model(url: str) -> None:
 def test_a_key_from_a_file() -> None:
     """The line feed at its end is no part of it."""
     assert load(WorkerSettings, model_api_key="local-0123\n").model_api_key.get_secret_value() == "local-0123"
+
+
+def test_a_worker_brings_the_table_up_to_date(tmp_path: Path) -> None:
+    """What was learned by the weights of another version is derived anew before a job is taken, and by any command."""
+    settings = load(WorkerSettings, home=tmp_path)
+    for start in (lambda: check_worker(settings, print), lambda: open_context(settings).store.close()):
+        with migrated_store(tmp_path / "apprentice.db") as store:
+            store.ledger.rebuild(lambda *_: (), lambda *_: (), "former")
+            start()
+            assert store.ledger.derived_by() == WEIGHTS_VERSION
