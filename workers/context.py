@@ -246,9 +246,8 @@ def check_worker(settings: WorkerSettings, report: Callable[[str], None]) -> Non
         names = " and ".join(PREFIX + name.upper() for name in limits)
         raise BadInput(f"{PREFIX}JOB_SECONDS must be more than {names} together, {least:g}")
     with await_store(settings.database(), seconds=settings.start_seconds, report=report) as store:
-        _learner(
-            store, generator(settings, ""), store.clock, settings
-        ).keep_up()  # once, before several processes would
+        # Once, before several processes would.
+        _learner(store, generator(settings, ""), store.clock, settings).keep_up()
         _models(settings, store, store.clock)
 
 
