@@ -105,11 +105,10 @@ class StoredExperiences:
         with self.database.reading() as connection:
             return [load(Experience, body) for body in connection.execute(query).scalars()]
 
-    def texts(self, *, repository: str | None = None) -> dict[str, str]:
-        """The searchable text of every experience (of one repository) by id, newest first."""
-        query = select(experiences.c.id, experiences.c.text).where(_KNOWN).order_by(*_NEWEST_FIRST)
-        if repository is not None:
-            query = query.where(experiences.c.repository == repository)
+    def texts(self, *, repository: str) -> dict[str, str]:
+        """The searchable text of every experience of a repository by id, newest first."""
+        query = select(experiences.c.id, experiences.c.text).where(_KNOWN, experiences.c.repository == repository)
+        query = query.order_by(*_NEWEST_FIRST)
         with self.database.reading() as connection:
             return {row.id: row.text for row in connection.execute(query)}
 

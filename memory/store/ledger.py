@@ -168,15 +168,13 @@ class Ledger:
             return list(connection.execute(query).scalars())
 
     def cells(
-        self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM, at: datetime | None = None
+        self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM, at: datetime
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
         """The evidence of these levels for a repository, by level, strategy and factor, faded as it is at a time.
 
         Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
         """
         with self.database.reading() as connection:
-            if at is None:
-                return totals.read(connection, levels, repository, quorum)
             found, old = pools.read(connection, levels, repository, quorum, period_of(at))
         if old:
             with self.database.writing() as connection:

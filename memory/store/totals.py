@@ -27,7 +27,7 @@ from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, 
 from memory.store import pools
 from memory.store.bulk import BulkInsert
 from memory.store.database import dialect_insert, in_batches
-from memory.store.pools import ENTRY, MILLION, SPOT, Entry, Sum, Sums, cell_of, faded, pool, reaching
+from memory.store.pools import ENTRY, MILLION, SPOT, Entry, Sum, Sums, cell_of, faded, pool
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
 Found = Mapping[tuple[Level, str, Factor], Cell]
@@ -78,16 +78,6 @@ def replace(connection: Connection, sums: Sums) -> None:
     connection.execute(delete(cells))
     _CELLS.insert(connection, _rows(sums))
     pools.replace(connection, sums)
-
-
-def read(
-    connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int | None = None
-) -> Found:
-    """The cells at these levels that hold evidence for `repository`, from their rows alone, as it counts in a period; None: in
-    full."""
-    rows = _at(connection, levels)
-    found = {spot: reaching(faded(each, period), repository, spot[2], quorum) for spot, each in rows}
-    return {spot: cell for spot, cell in found.items() if cell is not None}
 
 
 def replace_pools(connection: Connection) -> None:

@@ -24,6 +24,7 @@ from memory.model import (
     SignalKind,
     State,
     TaskKind,
+    period_of,
 )
 from memory.store import Store, open_store
 from tests.databases import migrated
@@ -152,6 +153,7 @@ def contribute() -> Callable[..., Contribution]:
             value=value,
             repository=repository,
             teacher=teacher,
+            period=period_of(NOW),
         )
 
     return make

@@ -55,7 +55,7 @@ with open_store(url) as store:
     todo = [(judge, n) for n in range(24)] + [(hear, n) for n in range(24)] + [(take_back, n) for n in range(0, 24, 2)]
     for act, number in rng.sample(todo, len(todo)):
         act(number)
-    print(store.ledger.cells([Level(scope="global", key="repair")], repository="r0") != {})
+    print(store.ledger.cells([Level(scope="global", key="repair")], repository="r0", at=now) != {})
 """
 """Every process does the same work in an order of its own: each entry counts once, whoever comes first."""
 

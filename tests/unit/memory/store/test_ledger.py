@@ -81,7 +81,9 @@ def test_a_known_decision_stays_as_it_was(store: Store, decide: Decide) -> None:
     assert store.ledger.decision("a") == decide("a")
 
 
-def test_an_outcome_counts_once(store: Store, decide: Decide, judge: Judge, contribute: Contribute) -> None:
+def test_an_outcome_counts_once(
+    store: Store, decide: Decide, judge: Judge, contribute: Contribute, now: datetime
+) -> None:
     """A decision's outcome is appended once and adds to the cells once."""
     store.ledger.append_decisions([decide()])
     parts = [contribute(MILLION, MILLION // 2), contribute(MILLION, MILLION)]
@@ -90,12 +92,14 @@ def test_an_outcome_counts_once(store: Store, decide: Decide, judge: Judge, cont
     assert store.ledger.outcome("d1") == judge()
     assert store.ledger.outcome("d2") is None
     assert store.ledger.counts()["outcomes"] == 1
-    assert store.ledger.cells([GLOBAL], repository="o/r") == {
+    assert store.ledger.cells([GLOBAL], repository="o/r", at=now) == {
         (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75, witnesses=1)
     }
 
 
-def test_an_event_is_one_signal(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
+def test_an_event_is_one_signal(
+    store: Store, decide: Decide, react: React, contribute: Contribute, now: datetime
+) -> None:
     """The same decision, kind, source and retraction is one signal, whatever id it comes under."""
     store.ledger.append_decisions([decide()])
     assert store.ledger.append_signal(react("s1"), [contribute(MILLION, MILLION)])
@@ -108,12 +112,14 @@ def test_an_event_is_one_signal(store: Store, decide: Decide, react: React, cont
         react("s4", kind=SignalKind.REJECTED),
     ]
     assert store.ledger.counts()["signals"] == 3
-    assert store.ledger.cells([GLOBAL], repository="o/r") == {
+    assert store.ledger.cells([GLOBAL], repository="o/r", at=now) == {
         (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5, witnesses=1)
     }
 
 
-def test_a_retracted_signal_is_not_live(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
+def test_a_retracted_signal_is_not_live(
+    store: Store, decide: Decide, react: React, contribute: Contribute, now: datetime
+) -> None:
     """What was taken back is no longer live, its retraction neither, and the cells are as if it had never been."""
     store.ledger.append_decisions([decide("d1"), decide("d2")])
     before = store.ledger.cells_digest()
@@ -126,7 +132,7 @@ def test_a_retracted_signal_is_not_live(store: Store, decide: Decide, react: Rea
     assert store.ledger.live_signals(["d1", "d2"]) == [kept]
     assert store.ledger.live_signals([]) == []
     assert store.ledger.cells_digest() == before
-    assert store.ledger.cells([GLOBAL], repository="o/r") == {}
+    assert store.ledger.cells([GLOBAL], repository="o/r", at=now) == {}
 
 
 def test_many_decisions_can_be_asked_about(store: Store, decide: Decide, react: React) -> None:

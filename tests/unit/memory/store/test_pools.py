@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,8 +14,9 @@ from sqlalchemy import delete, text
 
 from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
 from memory.store import Store, open_store, totals
-from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, pool, share
-from memory.store.tables import pools
+from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, faded, pool, reaching, rows_where, share
+from memory.store.tables import cells, pools
+from tests.unit.memory.store.conftest import NOW
 
 Contribute = Callable[..., Contribution]
 Decide = Callable[..., Decision]
@@ -62,7 +63,7 @@ def teach(store: Store, decide: Decide, react: React, *parts: Contribution) -> N
 
 
 def read(store: Store, factor: Factor, quorum: int = 2) -> Cell | None:
-    return store.ledger.cells([GLOBAL], repository=HERE, quorum=quorum).get((GLOBAL, "guard", factor))
+    return store.ledger.cells([GLOBAL], repository=HERE, quorum=quorum, at=NOW).get((GLOBAL, "guard", factor))
 
 
 def test_proof_needs_a_quorum_of_repositories(
@@ -161,6 +162,20 @@ def evidence(rng: random.Random, period: int) -> Contribution:
     )
 
 
+def of_rows(
+    store: Store, levels: Sequence[Level], repository: str, quorum: int, period: int
+) -> dict[tuple[Level, str, Factor], Cell]:
+    """The cells that hold evidence for a repository, without pools."""
+    with store.database.reading() as connection:
+        rows = rows_where(connection, cells.c.key.in_([level.key for level in levels]))
+    found = {
+        (Level(scope, key), strategy, Factor(factor)): reaching(faded(each, period), repository, Factor(factor), quorum)
+        for (scope, key, strategy, factor), each in rows.items()
+        if Level(scope, key) in levels
+    }
+    return {spot: cell for spot, cell in found.items() if cell is not None}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.extended) for seed in (1, 2))])
 def test_pools_say_what_the_rows_say(store: Store, decide: Decide, react: React, now: datetime, seed: int) -> None:
@@ -177,8 +192,7 @@ def test_pools_say_what_the_rows_say(store: Store, decide: Decide, react: React,
         teach(store, decide, react, *parts)
         for repository, quorum in ((HERE, 2), ("a", 1), ("nowhere", 3)):
             levels = LEVELS if repository == HERE else LEVELS[:2]
-            with store.database.reading() as connection:
-                wanted = totals.read(connection, levels, repository, quorum, period_of(at))
+            wanted = of_rows(store, levels, repository, quorum, period_of(at))
             assert store.ledger.cells(levels, repository=repository, quorum=quorum, at=at) == wanted
 
 
