@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+import pytest
+
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
-from workers.repair.engines.search.localise import suspects
+from workers.repair.engines.search.localise import deciding_lines, suspects
 
 SHOP = dedent(
     """\
@@ -273,3 +275,23 @@ def test_a_branch_that_was_not_asked_for_is_suspected() -> None:
     scores = {suspect.line: suspect.score for suspect in found}
     assert scores[4] > scores[5] > scores[2]
     assert 6 not in scores
+
+
+@pytest.mark.parametrize(("line", "deciding"), [(5, [3, 4]), (7, [6]), (6, []), (9, [8]), (11, [8]), (12, [])])
+def test_the_condition_that_decides_whether_a_line_runs(line: int, deciding: list[int]) -> None:
+    """All lines of the innermost one that is around it, in its function."""
+    source = (
+        "def found(datum, wanted):\n"
+        "    for one in wanted:\n"
+        "        if (not datum\n"
+        "            and one):\n"
+        "            return []\n"
+        "        while one:\n"
+        "            one -= 1\n"
+        "    if datum:\n"
+        "        pass\n"
+        "    else:\n"
+        "        wanted.pop()\n"
+        "    return [datum]\n"
+    )
+    assert [*deciding_lines(source, line)] == deciding

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Clock, Shortlist, shortlist
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect
+from workers.repair.engines.search.session import rivals
 from workers.repair.judging.ranking import changed_characters
 
 FAILURE = Failure(
@@ -113,3 +116,19 @@ def test_a_clock_remembers_that_it_rang() -> None:
     assert not clock.rang
     assert clock()
     assert clock.rang
+
+
+def test_rivals_of_an_edit_are_in_its_line_and_in_the_condition_that_decides_whether_it_runs() -> None:
+    """In turn, however many edits the line has; the innermost condition of its function, and the rest of it later."""
+    source = (
+        "def found(datum, wanted):\n"
+        "    if wanted:\n"
+        "        if not datum.value:\n"
+        "            return []\n"
+        "    return [datum.value]\n"
+    )
+    edited = replace(candidate(source), line=4, function="found")
+    suspected = [Suspect(path="a.py", line=line, score=1 / line) for line in range(2, 6)]
+    first = list(islice(rivals(edited, {"a.py": source}, suspected, FAILURE, {}), 10))
+    assert [each.line for each in first] == [4, 3] * 5
+    assert any("if datum.value is None:" in each.source for each in first)

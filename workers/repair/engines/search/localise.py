@@ -241,6 +241,13 @@ def _deciding(scores: Lines, outlines: Outlines) -> Lines:
     return found
 
 
+def deciding_lines(source: str, line: int) -> range:
+    """The lines of the innermost condition of its function that decides whether a line runs; none without any."""
+    nodes = [node for function in Outline(source).functions_at(line)[:1] for node in own_nodes(function)]
+    around = [node for node in nodes if isinstance(node, ast.If | ast.While) and _is_within(node, line)]
+    return range(around[-1].lineno, around[-1].body[0].lineno) if around else range(0)
+
+
 def _branches(condition: ast.If | ast.While) -> Iterator[ast.If]:
     """The `elif`s after it, whose conditions do not run where it holds."""
     while isinstance(condition, ast.If) and len(condition.orelse) == 1 and isinstance(condition.orelse[0], ast.If):

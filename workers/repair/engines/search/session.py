@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
@@ -25,8 +25,8 @@ from workers.repair.attempt import (
     reflection,
     shortlist,
 )
-from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
-from workers.repair.engines.search.localise import suspects
+from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect
+from workers.repair.engines.search.localise import deciding_lines, suspects
 from workers.repair.engines.search.scope import parsed
 from workers.repair.engines.search.search import combine, propose
 from workers.repair.judging.proofs import Proofs
@@ -256,7 +256,8 @@ class SearchSession:
             if verdict.plausible and not found:
                 at = f"{verdict.candidate.path}:{verdict.candidate.line}"
                 self._progress(f"an edit of {at} passes the failing tests; looking for others that do")
-                stream.put_first(islice(filter(self._fresh, self._rivals(verdict.candidate)), RIVALS))
+                others = rivals(verdict.candidate, self.sources, self._suspects, self._failure, self._weights)
+                stream.put_first(islice(filter(self._fresh, others), RIVALS))
                 found = number
             elif not found and self._is_too_broad(verdict):
                 stream.put_first(islice(filter(self._fresh, self._narrower(verdict.candidate)), NARROWER))
@@ -275,15 +276,6 @@ class SearchSession:
         """Edits of the same line that act under a condition."""
         line = [s for s in self._suspects if (s.path, s.line) == (broad.path, broad.line)]
         return propose(self.sources, line, self._failure, strategies=("guards",), template_weight=self._weights)
-
-    def _rivals(self, plausible: Candidate) -> Iterator[Candidate]:
-        """Every strategy's edits of the same line, then of the same function, then of all that is suspected."""
-        place = (plausible.path, plausible.line)
-        first, last = extent_of(plausible)
-        line = [s for s in self._suspects if (s.path, s.line) == place]
-        function = [s for s in self._suspects if s.path == plausible.path and first <= s.line <= last]
-        for near in (line, function, self._suspects):
-            yield from propose(self.sources, near, self._failure, strategies=None, template_weight=self._weights)
 
     def _paired(
         self, near: list[tuple[Candidate, float]], replay: Mapping[EditShape, float]
@@ -342,6 +334,31 @@ class SearchSession:
             shape=best.candidate.shape if best else None,
             proof=best.proof if best else None,
         )
+
+
+def rivals(
+    plausible: Candidate,
+    sources: Mapping[str, str],
+    suspected: Sequence[Suspect],
+    failure: Failure,
+    weights: Mapping[str, float],
+) -> Iterator[Candidate]:
+    """Every strategy's edits of the same line in turn with those of the condition that decides whether it runs, then of the
+    same function, then of all that is suspected.
+
+    In turn, as a line alone may have more edits than are tried, and what it does and when it does so repair one fault.
+    """
+
+    def edits(lines: range) -> Iterator[Candidate]:
+        near = [each for each in suspected if each.path == plausible.path and each.line in lines]
+        return propose(sources, near, failure, strategies=None, template_weight=weights)
+
+    first, last = extent_of(plausible)
+    condition = deciding_lines(sources[plausible.path], plausible.line)
+    in_turn = zip_longest(edits(range(plausible.line, plausible.line + 1)), edits(condition))
+    yield from filter(None, chain.from_iterable(in_turn))
+    yield from edits(range(first, last + 1))
+    yield from propose(sources, suspected, failure, strategies=None, template_weight=weights)
 
 
 def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
