@@ -188,7 +188,7 @@ def test_redis(tmp_path: Path, redis_url: str) -> None:
     check = _queue(settings(tmp_path, broker_url=redis_url))
     assert (check.state, check.detail) == (OK, f"{redis_url}, 0 messages wait")
     check = _queue(settings(tmp_path, broker_url="redis://:s3cret@127.0.0.1:9/0"))
-    assert (check.state, check.detail.partition(": the broker")[0]) == (MISSING, "127.0.0.1:9/0")
+    assert (check.state, check.detail.partition(": the broker")[0]) == (MISSING, "redis://127.0.0.1:9/0")
     assert "s3cret" not in check.detail
 
 

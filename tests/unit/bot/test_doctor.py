@@ -85,20 +85,12 @@ def test_a_key_in_a_closed_directory(settings: MintSettings) -> None:
     assert after != before
 
 
-@pytest.mark.parametrize(
-    ("address", "key", "shown"),
-    [
-        ("http://localhost:80a/v1", "", "http://localhost:80a/v1 could not be reached (InvalidURL)"),
-        ("http://.../v1", "", "http://.../v1 could not be reached (UnicodeError)"),
-        ("http://127.0.0.1:9/v1", "clé", "http://127.0.0.1:9/v1 could not be reached (UnicodeEncodeError)"),
-        ("http://u:hunter2h@127.0.0.1:9/v1?key=abc", "", "http://127.0.0.1:9/v1 could not be reached (ConnectError)"),
-    ],
-)
-def test_a_model_that_cannot_be_asked(address: str, key: str, shown: str, tmp_path: Path) -> None:
-    """A wrong address or key is named as the problem, without what is secret in it."""
-    found = _model(WorkerSettings(home=tmp_path, model_base_url=address, model="m", model_api_key=key))
+def test_a_model_that_cannot_be_asked(tmp_path: Path) -> None:
+    """Its address is named as the problem, without what is secret in it."""
+    address = "http://u:hunter2h@127.0.0.1:9/v1?key=abc"
+    found = _model(WorkerSettings(home=tmp_path, model_base_url=address, model="m"))
     assert found.state is CheckState.OPTIONAL
-    assert found.detail.partition(": only")[0] == shown
+    assert found.detail.partition(": only")[0] == "http://127.0.0.1:9/v1 could not be reached (ConnectError)"
 
 
 @pytest.mark.parametrize(

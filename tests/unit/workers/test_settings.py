@@ -200,7 +200,7 @@ def test_a_job_may_take_as_long_as_what_it_runs(tmp_path: Path) -> None:
         ("BASE_URL", "host.example/v1", "write it as https://host/v1"),
         ("API_KEY", "cl\u00e9-0123456789", "a key holds letters, digits and signs of ASCII on one line"),
         ("API_KEY", "one-01234\ntwo-01234", "a key holds letters"),
-        ("TIMEOUT_SECONDS", "inf", "input should be less than or equal to 86400"),
+        ("TIMEOUT_SECONDS", "86401", "input should be less than or equal to 86400"),
     ],
 )
 def test_a_model_that_cannot_be_reached_so(monkeypatch: pytest.MonkeyPatch, name: str, written: str, said: str) -> None:
