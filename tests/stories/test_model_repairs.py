@@ -325,7 +325,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- Met a budget: the model's budget of 16000 tokens for one run is used up: 8399 tokens are used, and the next call may use 7906 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
+- Met a budget: the model's budget of 16000 tokens for one run is used up: 8759 tokens are used, and the next call may use 8066 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
 
 <!-- marker -->\
 """
