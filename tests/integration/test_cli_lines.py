@@ -146,7 +146,7 @@ def test_fix_with_everything_and_with_the_verdict_alone(home: Path, tmp_path: Pa
             "  names       0.25         1           0                nothing plausible",
             "  operators   0.97         1           300              proven",
             "  boundaries: 2 candidates tried, none makes the failing tests pass. The fault needs another kind of edit, or lies on other lines.",
-            "  names: 1 candidate tried, none makes the failing tests pass. With attribute_misuse at shop/till.py:24 the failure becomes TypeError ('list' object is not callable): that line takes part in it.",
+            "  names: 1 candidate tried, none makes the failing tests pass. With attribute_misuse at shop/till.py:24 the failure becomes TypeError ('list' object is not callable).",
             "  operators: comparison_operator at shop/till.py:24 is proven after 1 candidate.",
             "  322 test runs; # s for proofs",
             "why: apprentice why <decision>",
@@ -241,7 +241,7 @@ def test_what_is_not_fixed(home: Path, tmp_path: Path) -> None:
             "not fixed: 1 failing test, and no change is proven; # candidates tried; # s",
             "fails: KeyError: 'Ulm'",
             "  test_rates.py::test_rates",
-            "all strategies: <how it ended>. With variable_for_expression at rates.py:5 the failure becomes AssertionError (assert ('Ulm', 'Bonn', 'Kiel') == (1.25, 17.5, 3.75)): that line takes part in it.",
+            "all strategies: <how it ended>. With variable_for_expression at rates.py:5 the failure becomes AssertionError (assert ('Ulm', 'Bonn', 'Kiel') == (1.25, 17.5, 3.75)).",
             "# candidates tried in # s, after # s to find what fails; # s were for proofs. <how it ended>.",
             "why: apprentice why <decision>",
         ]

@@ -128,7 +128,7 @@ def shortlist(first: Candidate, verdicts: Iterator[ScreenVerdict], tally: Attemp
 def reflection(
     tally: AttemptTally, strategies: Sequence[str], outcome: AttemptOutcome, *, proven: Candidate | None, objection: str
 ) -> str:
-    """What was tried, what came closest, and what that suggests. `objection` is why a plausible candidate is not proven."""
+    """What was tried, and what came closest. `objection` is why a plausible candidate is not proven."""
     shown = proven or tally.shown()
     where = f"{shown.template} at {shown.path}:{shown.line}" if shown else ""
     names = "/".join(strategies) if len(strategies) <= MOST_NAMED else "all strategies"
@@ -162,16 +162,12 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
         return f"Best was {where}: {objection}."
     wanted = len(failure.failing_tests)
     if nearest.passed == wanted:
-        return f"{where} repairs the failing tests but breaks a test that passed: right place, too broad an edit."
+        return f"{where} repairs the failing tests but breaks a test that passed."
     if nearest.passed:
-        return (
-            f"{where} repairs {nearest.passed} of {wanted} failing tests: the place matters, and more is wrong there."
-        )
+        return f"{where} repairs {nearest.passed} of {wanted} failing tests."
     if nearest.error_type == failure.error_type:
         return f"The failure stays {nearest.error_type}: the fault needs another kind of edit, or lies on other lines."
-    return (
-        f"With {where} the failure becomes {nearest.error_type}{_quoted(nearest.message)}: that line takes part in it."
-    )
+    return f"With {where} the failure becomes {nearest.error_type}{_quoted(nearest.message)}."
 
 
 def _quoted(message: str) -> str:

@@ -50,23 +50,23 @@ def test_a_proof() -> None:
 
 
 def test_half_repaired() -> None:
-    """Some tests repaired points to the place."""
+    """Some tests repaired are counted, and where; what follows from it is not known."""
     assert words(AttemptOutcome.NOTHING_PLAUSIBLE, near(1, "KeyError")) == snapshot(
-        "operators: 12 candidates tried, none makes the failing tests pass. swap_operator at shop/tax.py:7 repairs 1 of 2 failing tests: the place matters, and more is wrong there."
+        "operators: 12 candidates tried, none makes the failing tests pass. swap_operator at shop/tax.py:7 repairs 1 of 2 failing tests."
     )
 
 
 def test_repaired_and_broken() -> None:
-    """All failing tests repaired and another broken is an edit too broad."""
+    """All failing tests repaired and another broken is just that: an edit anywhere can do so."""
     assert words(AttemptOutcome.NOTHING_PLAUSIBLE, near(2, "TypeError")) == snapshot(
-        "operators: 12 candidates tried, none makes the failing tests pass. swap_operator at shop/tax.py:7 repairs the failing tests but breaks a test that passed: right place, too broad an edit."
+        "operators: 12 candidates tried, none makes the failing tests pass. swap_operator at shop/tax.py:7 repairs the failing tests but breaks a test that passed."
     )
 
 
 def test_another_failure() -> None:
-    """An edit that moves the failure touches what takes part in it."""
+    """An edit that moves the failure is named with the other failure."""
     assert words(AttemptOutcome.OUT_OF_BUDGET, near(0, "TypeError", "bad\noperand")) == snapshot(
-        "operators: time ran out after 12 candidates. With swap_operator at shop/tax.py:7 the failure becomes TypeError (bad): that line takes part in it."
+        "operators: time ran out after 12 candidates. With swap_operator at shop/tax.py:7 the failure becomes TypeError (bad)."
     )
 
 
