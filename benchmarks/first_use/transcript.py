@@ -10,7 +10,7 @@ from benchmarks.first_use.session import Ran, Way
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 BY_CHANCE = re.compile(
-    r"after # s, still: .*|(\d+|#) (candidates|rivals) tried, now at .*|(environment: )?chose packages as of .*|.*: the other indexes are asked"
+    r"after # s, still: .*|(\d+|#) (candidate|rival)s? tried, now at .*|(environment: )?chose packages as of .*|.*: the other indexes are asked"
 )
 """Lines that depend on how fast the machine is, on the day, or on its configuration of pip."""
 

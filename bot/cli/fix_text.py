@@ -160,12 +160,10 @@ def _print_failure(failure: Failure, proof: Proof | None, out: Console, detail: 
 
 
 def _proof_line(proof: Proof) -> str:
-    suite = proof.suite
     after, before = len(proof.passed_after), _failing(proof.failed_before)
     whole = (
-        f"suite {suite.passed} passed, {suite.failed} failed, {suite.skipped} skipped of {suite.collected}, "
-        f"run {proof.repeats} times: {proof.command}"
-        if suite.collected
+        f"suite {repair.suite_counts(proof.suite)}, run {proof.repeats} times: {proof.command}"
+        if proof.suite.collected
         else "no time to run the suite"
     )
     passes = "passes" if after == 1 else "pass"

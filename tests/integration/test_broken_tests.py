@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +36,7 @@ def compared(
     seconds: float = 120,
     *,
     left_out: bool = False,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> ComparedTests:
     """`left_out`: the environment of both sides left out the project's own options of pytest."""
     command = " ".join((PYTEST, *NO_OWN_OPTIONS)) if left_out else PYTEST
@@ -50,7 +51,7 @@ def compared(
         touched=TOUCHED,
         limits=Limits(),
         deadline=time.monotonic() + seconds,
-        progress=lambda _: None,
+        progress=progress,
     )
     return comparison.with_own_options().compare(reaching)
 
@@ -61,7 +62,10 @@ def broken(tests: ComparedTests) -> dict[str, tuple[str, str, int, bool]]:
 
 def test_a_test_that_the_change_breaks_is_named_with_the_changed_line(tmp_path: Path) -> None:
     wrong = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
-    found = compared(tmp_path, {"shop/money.py": wrong}, ("tests/test_money.py",))
+    lines: list[str] = []
+    reaching = ("tests/test_free.py", "tests/test_money.py")
+    found = compared(tmp_path, {"shop/money.py": wrong}, reaching, progress=lines.append)
+    assert lines[0] == "running the tests that reach the change: tests/test_free.py and 1 more file"
     assert broken(found) == {"tests/test_money.py::test_up": ("AssertionError", "shop/money.py", 2, False)}
     assert found.failing_before == ("tests/test_tax.py::test_rate",)
     assert (found.ran, found.whole, found.flaky, found.unknown) == (4, True, (), ())

@@ -41,6 +41,19 @@ def test_packages_as_of_a_day(world: World) -> None:
     assert (newest, older) == ({"honest": "2.0"}, {"honest": "1.0"})
 
 
+def test_a_directory_with_too_few_versions(world: World) -> None:
+    """It is left out for each environment, and one line says so for all."""
+    world.index.add_wheel("honest", "2.0")
+    page = world.home / "simple" / "honest" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text('<a href="honest-1.0-py3-none-any.whl">honest-1.0-py3-none-any.whl</a>')
+    given = PackageIndexes(main=world.index.url, first=(page.parent.parent.as_uri(),))
+    builder = world.builder(given=given)
+    for wanted in ("honest==2.0", "honest>1.5"):
+        assert builder.environment(Wanted(requirements=(wanted,)))[1] == {"honest": "2.0"}
+    assert sum("too few versions" in line for line in world.lines) == 1
+
+
 def test_a_source_needs_what_its_build_says(world: World) -> None:
     """A distribution without a wheel is resolved as if it required nothing, and again with what its built wheel requires."""
     backend = (

@@ -24,7 +24,7 @@ SCREEN = 24
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 SEED = {"APPRENTICE_SEED": "3", "PYTHONPATH": str(ROOT)}
 TIMELY = re.compile(
-    r"^(after # s, still: .*|\d+ (candidates|rivals) tried, now at .*|(environment: )?chose packages as of .*)\n",
+    r"^(after # s, still: .*|\d+ (candidate|rival)s? tried, now at .*|(environment: )?chose packages as of .*)\n",
     re.MULTILINE,
 )
 """Progress that depends on how fast the machine is, or on the day."""

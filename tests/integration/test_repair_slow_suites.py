@@ -103,7 +103,9 @@ def test_what_failed_before_the_changes_is_set_aside(tmp_path: Path) -> None:
     project = project_of(tmp_path, files)
     seen = reproduce(Bubblewrap(), project, before={"test_a.py": old.encode(), "test_new.py": None})
     assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
-    assert seen.set_aside == {"test_a.py::test_old": "it fails without the changes, too"}
+    assert seen.set_aside == {
+        "test_a.py::test_old": "it fails without the latest changes of test_a.py, test_new.py, too"
+    }
     assert not seen.whole
     seen = reproduce(Bubblewrap(), project, before={"sums.py": RIGHT.encode()})
     assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]

@@ -162,6 +162,7 @@ def review(
     sandbox: Sandbox | None = None,
     tools: tuple[ReviewTool, ...] = (),
     project: Callable[[Path], Project] = lambda tree: discover(tree, python=None, test_command=PYTEST),
+    progress: Callable[[str], object] = lambda _: None,
 ) -> Reviewed:
     return review_change(
         sandbox or Bubblewrap(),
@@ -170,7 +171,7 @@ def review(
         diff=made.diff,
         project=project,
         may_run_tests=may_run_tests,
-        progress=lambda _: None,
+        progress=progress,
         tools=tools,
     )
 
@@ -338,7 +339,12 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
         "stub.pyi": "import os\n",
     }
     made = trees(tmp_path, changes)
-    reviewed = review(made, may_run_tests=False)
+    lines: list[str] = []
+    reviewed = review(made, may_run_tests=False, progress=lines.append)
+    assert lines[0].startswith(
+        "reading 4 of 10 changed files: README.md, broken.py, new.py and 1 more; not read: big.py ("
+    )
+    assert lines[0].endswith("shop/money.py (deleted), latin.py (not UTF-8) and 3 more")
     assert {file.path: (file.status.value, file.reason) for file in reviewed.coverage} == {
         "README.md": ("searched", "only searched for secrets"),
         "big.py": ("skipped", "too large: 1.2 MB, over 1 MB"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -98,7 +98,10 @@ class _Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Makes environments for one interpreter. `nested` counts the builds that wait for this one."""
+    """Makes environments for one interpreter. `nested` counts the builds that wait for this one.
+
+    `printed` holds lines of the progress that come once, however many environments are made.
+    """
 
     sandbox: Sandbox
     store: EnvironmentStore
@@ -107,6 +110,7 @@ class Builder:
     progress: Callable[[str], None]
     limits: Limits = BUILD_LIMITS
     nested: int = 0
+    printed: set[str] = field(default_factory=set)
 
     def environment(self, wanted: Wanted, local: Sequence[LockedWheel] = ()) -> tuple[Path, Mapping[str, str]]:
         """The python of an environment with what is wanted and the `local` wheels, and its versions by name.
@@ -119,6 +123,7 @@ class Builder:
             cache_directory=self.store.uv_cache,
             build=self.wheel_of,
             progress=self.progress,
+            printed=self.printed,
         )
         with TemporaryDirectory(prefix="apprentice-lock-") as place:
             found = resolver.locked(wanted, Path(place)) if wanted.requirements else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.pylock import PackageSdist, PackageWheel, Pylock, PylockSelectError, PylockValidationError
@@ -51,13 +51,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
-    """Resolves on one interpreter. `build` makes a wheel of a source distribution."""
+    """Resolves on one interpreter. `build` makes a wheel of a source distribution, `printed` holds lines that come once."""
 
     interpreter: Interpreter
     given: PackageIndexes
     cache_directory: Path
     build: Callable[[RemoteFile], Path]
     progress: Callable[[str], None]
+    printed: set[str] = field(default_factory=set)
 
     def locked(self, wanted: Wanted, place: Path) -> tuple[LockedWheel, ...]:
         """The wheels; `place` is an empty directory for uv's files. Raises CannotRun with uv's reason.
@@ -94,7 +95,7 @@ class Resolver:
             except UvFailed as reason:
                 missing = set(map(canonicalize_name, _WITHOUT_WHEEL.findall(str(reason)))) - sources
                 if _ELSEWHERE in str(reason) and given.directories:
-                    self.progress(f"{', '.join(given.directories)} has too few versions: the other indexes are asked")
+                    self._say_once(f"{', '.join(given.directories)} has too few versions: the other indexes are asked")
                     given = given.without_directories()
                 elif not missing or len(sources | missing) > MOST_BUILT:
                     raise
@@ -104,6 +105,11 @@ class Resolver:
             if not unbuilt:
                 return found
             built |= {each.name: self.build(each.file) for each in unbuilt}
+
+    def _say_once(self, line: str) -> None:
+        if line not in self.printed:
+            self.printed.add(line)
+            self.progress(line)
 
     def _compiled(
         self, wanted: Wanted, place: Path, sources: Collection[str], built: Iterable[Path], given: PackageIndexes

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
 from hashlib import sha256
@@ -108,6 +108,7 @@ class Provider:
     clock: Callable[[], datetime]
     commit: Commit | None = None
     choices: EnvironmentChoices = ANY_ENVIRONMENT
+    _printed: set[str] = field(default_factory=set)
 
     def project_in(
         self,
@@ -220,6 +221,7 @@ class Provider:
             interpreter=interpreter,
             given=indexes(),
             progress=self.progress,
+            printed=self._printed,
         )
         own = own_names(TreeFiles(tree), _directories(plan))
         built = [builder.project(tree, each, own, self._past[1]) for each in _directories(plan)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof
+from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof, SuiteCount
 from workers.messages.markdown import SKIP_CI, code, counted, marker, name, plain, words
 
 SHOWN_TESTS = 5
@@ -313,6 +313,13 @@ def _some(tests: Sequence[str]) -> str:
     return ", ".join(map(name, tests[:SHOWN_TESTS])) + (f" and {more} more" if more > 0 else "")
 
 
+def suite_counts(suite: SuiteCount) -> str:
+    """A run in numbers that sum up: what is expected to fail is neither passed, failed nor skipped."""
+    expected = suite.collected - suite.passed - suite.failed - suite.skipped
+    more = f", {expected} expected to fail" if expected else ""
+    return f"{suite.passed} passed, {suite.failed} failed, {suite.skipped} skipped{more} of {suite.collected}"
+
+
 def other_tests(proof: Proof) -> str:
     """What tests that the test command leaves out say of a change, and why some did not run; empty where all did."""
     rest = proof.rest
@@ -342,8 +349,7 @@ def _proof_lines(proof: Proof) -> list[str]:
     return [
         f"- failed before, pass now: {_some(proof.passed_after)}",
         (
-            f"- whole suite with the change: {proof.suite.passed} passed, {proof.suite.failed} failed, "
-            f"{proof.suite.skipped} skipped of {proof.suite.collected} "
+            f"- whole suite with the change: {suite_counts(proof.suite)} "
             f"(before: {proof.before.passed} passed, {proof.before.failed} failed)"
         ),
         f"- run {proof.repeats}× in a sandbox without network: {name(proof.command)}{plain(other_tests(proof))}",

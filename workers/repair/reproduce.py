@@ -27,6 +27,7 @@ from workers.repair.first_run import (
     function_of,
     without,
 )
+from workers.repair.judging.outcomes import named
 from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.checkout_files import python_files
 from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult
@@ -41,8 +42,6 @@ MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 MOST_PARAMETERS = 20
 """A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
 
-
-FAILED_BEFORE = "it fails without the changes, too"
 
 NO_TEST = "no test ran: see that the test command collects any"
 REPAIR_NEEDS_TESTS = "; correct this by hand, because a repair is tried by running tests"
@@ -140,7 +139,8 @@ def _failed_before(
         sandbox, project, tests=sorted(failing), overlay=before, limits=limits, test_seconds=TRACED_TEST_SECONDS
     )
     same = failing & {result.id for result in run.report.failing() if result.error_type != "Timeout"}
-    return dict.fromkeys(same, FAILED_BEFORE) if same < failing else {}
+    reason = f"it fails without the latest changes of {named(sorted(before))}, too"
+    return dict.fromkeys(same, reason) if same < failing else {}
 
 
 def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:

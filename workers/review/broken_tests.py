@@ -151,7 +151,8 @@ class TestComparison:
         if not reaching or self._all_tests() <= set(reaching):
             self.progress("running all tests")
             return self._run(self.head, ()).report
-        others = f" and {len(reaching) - 1} more files" if len(reaching) > 1 else ""
+        more = len(reaching) - 1
+        others = f" and {more} more file{'s' * (more != 1)}" if more else ""
         self.progress(f"running the tests that reach the change: {reaching[0]}{others}")
         first = self._run(self.head, reaching).report
         if not self._has_time():

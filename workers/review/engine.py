@@ -220,7 +220,7 @@ def review_change(
     """
     change, head, left_out = _head(head_tree, parse_diff(diff))
     if change.files:
-        progress(_reading(sorted(head.sources), len(change.files)))
+        progress(_reading(sorted(head.sources), [f"{each.path} ({each.reason})" for each in left_out.values()]))
     own = ruff_options(base_tree)
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
@@ -261,12 +261,17 @@ def _what_breaks(
     return culprit.placed(tests, comparison.touched) if culprit else tests, culprit
 
 
-def _reading(paths: Sequence[str], changed: int) -> str:
-    """What is being read, for the progress."""
-    named = ", ".join(paths[:SHOWN_FILES])
-    more = f" and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
-    some = f"{len(paths)} of {changed}" if len(paths) < changed else str(changed)
-    return f"reading {some} changed file{'s' * (changed != 1)}{': ' * bool(paths)}{named}{more}"
+def _reading(paths: Sequence[str], unread: Sequence[str]) -> str:
+    """What is being read and what is not, for the progress."""
+    changed = len(paths) + len(unread)
+    some = f"{len(paths)} of {changed}" if unread else str(changed)
+    named = f"reading {some} changed file{'s' * (changed != 1)}{': ' * bool(paths)}{_first(paths)}"
+    return f"{named}; not read: {_first(unread)}" if unread else named
+
+
+def _first(files: Sequence[str]) -> str:
+    more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
+    return f"{', '.join(files[:SHOWN_FILES])}{more}"
 
 
 def _reviewed(

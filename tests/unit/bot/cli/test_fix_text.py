@@ -216,6 +216,15 @@ def test_a_suite_that_there_was_no_time_for() -> None:
     )
 
 
+def test_expected_failures_are_counted() -> None:
+    """The numbers of a suite sum up."""
+    suite = SuiteCount(passed=459, failed=0, skipped=0, collected=470)
+    lines = printed(result(RepairStatus.FIXED, replace(WON, proof=replace(PROOF, suite=suite))))
+    assert next(line for line in lines if line.startswith("proof")) == snapshot(
+        "proof: 500 of 500 failing tests pass; suite 459 passed, 0 failed, 0 skipped, 11 expected to fail of 470, run 2 times: python -m pytest"
+    )
+
+
 def test_a_repair_that_came_to_no_attempt() -> None:
     """Where the time went is said, and what would help."""
     effort = SearchEffort(

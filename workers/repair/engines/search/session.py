@@ -250,8 +250,10 @@ class SearchSession:
         for number, verdict in enumerate(verdicts, start=1):
             if (now := time.monotonic()) - reported >= REPORTED_EVERY:
                 reported = now
-                tried = f"{number - found} rivals" if found else f"{number} candidates"
-                self._progress(f"{tried} tried, now at {verdict.candidate.path}:{verdict.candidate.line}")
+                count, kind = number - found, "rival" if found else "candidate"
+                self._progress(
+                    f"{count} {kind}{'s' * (count != 1)} tried, now at {verdict.candidate.path}:{verdict.candidate.line}"
+                )
             self._near.add(verdict)
             if verdict.plausible and not found:
                 at = f"{verdict.candidate.path}:{verdict.candidate.line}"
