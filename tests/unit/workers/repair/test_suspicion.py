@@ -126,3 +126,45 @@ def test_to_raise_any_error_silences_nothing() -> None:
     """What a handler catches counts, not what is raised, within a handler or elsewhere."""
     before = "try:\n    weigh()\nexcept ValueError:\n    raise KeyError\n"
     assert kind_of(before, before.replace("KeyError", "Exception")) is Kind.PLAIN
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("count(rest)", "len(rest)", Kind.RECURSION_LOST),
+        ("count(rest)", "count(first)", Kind.PLAIN),
+        ("while True:", "while rows:", Kind.VALUE_LOST),
+        ("while True:", "while 1:", Kind.PLAIN),
+        ("        return 1", "        total = 1", Kind.VALUE_LOST),
+    ],
+)
+def test_an_edit_after_which_a_function_no_longer_recurs_or_gives_a_value(old: str, new: str, kind: Kind) -> None:
+    """Such an edit passes where tests look at truth alone, or at no deep input."""
+    before = """
+def count(rows):
+    while True:
+        first, rest = rows
+        if rest:
+            return count(rest)
+        return 0
+
+
+def either(total):
+    if total:
+        return 1
+    elif total is None:
+        return 2
+    else:
+        raise ValueError
+"""
+    assert kind_of(before, before.replace(old, new)) is kind
+
+
+def test_a_function_that_gave_no_value_at_its_end_loses_none() -> None:
+    """Nor does one that yields, or one with a bare `return`."""
+    for function in (
+        "def f(a):\n    if a:\n        return 1\n    g(a)\n",
+        "def f(a):\n    while a:\n        yield a\n",
+        "def f(a):\n    while True:\n        if a:\n            return\n        return g(a)\n",
+    ):
+        assert kind_of(function, function.replace("while True", "while g(a)").replace("g(a)", "g(f)")) is Kind.PLAIN

@@ -241,11 +241,29 @@ def _deciding(scores: Lines, outlines: Outlines) -> Lines:
     return found
 
 
-def deciding_lines(source: str, line: int) -> range:
-    """The lines of the innermost condition of its function that decides whether a line runs; none without any."""
-    nodes = [node for function in Outline(source).functions_at(line)[:1] for node in own_nodes(function)]
+def deciding_lines(source: str, line: int) -> frozenset[int]:
+    """The lines of the conditions of its function that decide whether a line runs, where there are any.
+
+    These are the innermost one around it, and the last one before it that leaves.
+    """
+    functions = Outline(source).functions_at(line)[:1]
+    nodes = [node for function in functions for node in (function, *own_nodes(function))]
     around = [node for node in nodes if isinstance(node, ast.If | ast.While) and _is_within(node, line)]
-    return range(around[-1].lineno, around[-1].body[0].lineno) if around else range(0)
+    leaving = [exit_ for node in nodes for exit_ in _exits_before(node, line)]
+    deciding = (*around[-1:], *leaving[-1:])
+    return frozenset(number for node in deciding for number in range(node.lineno, node.body[0].lineno))
+
+
+def _exits_before(node: ast.AST, line: int) -> list[ast.If]:
+    """The conditions that leave a block of a statement before a line in that block is reached."""
+    blocks = [getattr(node, name, ()) for name in ("body", "orelse", "finalbody")]
+    around = [
+        block
+        for block in blocks
+        if isinstance(block, list) and any(each.lineno <= line <= last_line(each) for each in block)
+    ]
+    before = [each for block in around for each in block if isinstance(each, ast.If) and last_line(each) < line]
+    return [each for each in before if isinstance(each.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)]
 
 
 def _branches(condition: ast.If | ast.While) -> Iterator[ast.If]:

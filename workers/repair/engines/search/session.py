@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice, zip_longest
 from types import TracebackType
@@ -345,13 +345,13 @@ def rivals(
     failure: Failure,
     weights: Mapping[str, float],
 ) -> Iterator[Candidate]:
-    """Every strategy's edits of the same line in turn with those of the condition that decides whether it runs, then of the
+    """Every strategy's edits of the same line in turn with those of the conditions that decide whether it runs, then of the
     same function, then of all that is suspected.
 
     In turn, as a line alone may have more edits than are tried, and what it does and when it does so repair one fault.
     """
 
-    def edits(lines: range) -> Iterator[Candidate]:
+    def edits(lines: Collection[int]) -> Iterator[Candidate]:
         near = [each for each in suspected if each.path == plausible.path and each.line in lines]
         return propose(sources, near, failure, strategies=None, template_weight=weights)
 
