@@ -71,23 +71,26 @@ COMMON_CONSTANTS = (0, 1, -1, "", None, True, False)
 
 
 def kind_of(before: str, after: str) -> Kind:
-    """The kind of an edit of a module; PLAIN when one of the two does not parse."""
+    """The kind of an edit of a module; PLAIN when one of the two does not parse or is nested too deeply."""
     try:
         old, new = read_module(before), read_module(after)
         change = difference(old, new)
+        statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
+        kind = _of_statements(change) if statements else _of_expression(change)
+        return _of_functions(old, new) if kind is Kind.PLAIN else kind
     except PARSE_ERRORS:
         return Kind.PLAIN
-    statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
-    kind = _of_statements(change) if statements else _of_expression(change)
-    if kind is not Kind.PLAIN:
-        return kind
+
+
+def _of_functions(old: ast.AST, new: ast.AST) -> Kind:
+    """What the functions lose by an edit that is plain where it is made."""
     if _indifferent(new) - _indifferent(old):
         return Kind.CONSTANT_RESULT
     if _recursive(old) - _recursive(new):
         return Kind.RECURSION_LOST
     if _valueless(new) - _valueless(old):
         return Kind.VALUE_LOST
-    return Kind.UNREAD if _unread(new) - _unread(old) else kind
+    return Kind.UNREAD if _unread(new) - _unread(old) else Kind.PLAIN
 
 
 def _indifferent(tree: ast.AST) -> set[str]:
@@ -111,8 +114,17 @@ def _recursive(tree: ast.AST) -> set[str]:
 
 
 def _calls_itself(function: FunctionNode) -> bool:
-    called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-    return any(function.name == getattr(each, "id", getattr(each, "attr", "")) for each in called)
+    """By its name; a method through `self` or `cls`, as `self.socket.close()` in `close` is another object's."""
+    first = next(iter(function.args.args), None)
+    receiver = first.arg if first and first.arg in ("self", "cls") else ""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if not receiver and name == function.name:
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
+                if owner == receiver and name == function.name:
+                    return True
+    return False
 
 
 def _valueless(tree: ast.AST) -> set[str]:

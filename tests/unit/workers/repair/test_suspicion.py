@@ -160,6 +160,16 @@ def either(total):
     assert kind_of(before, before.replace(old, new)) is kind
 
 
+@pytest.mark.parametrize(
+    ("called", "kind"),
+    [("self.close()", Kind.RECURSION_LOST), ("self.pipe.close()", Kind.PLAIN), ("close(self)", Kind.PLAIN)],
+)
+def test_a_method_calls_itself_through_its_receiver_alone(called: str, kind: Kind) -> None:
+    """A method of the same name of another object, and a function of that name, are not itself."""
+    before = f"class Lock:\n    def close(self):\n        {called}\n"
+    assert kind_of(before, before.replace(called, "self.pipe.flush()")) is kind
+
+
 def test_a_function_that_gave_no_value_at_its_end_loses_none() -> None:
     """Nor does one that yields, or one with a bare `return`."""
     for function in (
