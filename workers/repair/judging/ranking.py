@@ -34,10 +34,7 @@ ALIKE = 0.5
 
 
 MEMBERS = 0.6
-"""What each further edit of a cluster adds to its weight, relative to the one before.
-
-Those that one template makes in one line count as one: that `str(x)`, `repr(x)` and `id(x)` are all true has one reason.
-"""
+"""What each further edit of a cluster adds to its weight, relative to the one before."""
 
 BROKEN, MISTYPED = 0.1, 0.4
 """What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
@@ -152,7 +149,7 @@ def opinion(field: Field) -> RankedField:
     worths = worth(field)
     groups = [_best_first(group, worths, field) for group in clusters(field)]
     groups = _clusters_best_first(groups, worths, field)
-    weights = [_weight(group, worths, field) for group in groups]
+    weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
     return RankedField(
         order=tuple(n for group in groups for n in group),
@@ -198,8 +195,8 @@ def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> 
 
 def _clusters_best_first(groups: Sequence[list[int]], worths: Sequence[float], field: Field) -> list[list[int]]:
     """The clusters by their weight; of about equal ones, the one whose best edit is most liked comes first."""
-    found = sorted(groups, key=lambda group: -_weight(group, worths, field))
-    weights = [_weight(group, worths, field) for group in found]
+    found = sorted(groups, key=lambda group: -_weight([worths[n] for n in group]))
+    weights = [_weight([worths[n] for n in group]) for group in found]
     return [found[place] for place in _liked_first(weights, [group[0] for group in found], field)]
 
 
@@ -211,14 +208,9 @@ def _liked_first(weights: Sequence[float], edits: Sequence[int], field: Field) -
     return rank(proven=[True] * len(edits), weights=weights, strengths=strengths)
 
 
-def _weight(group: Sequence[int], worths: Sequence[float], field: Field) -> float:
-    """The weight of a cluster: that of its best edit and, less and less, of the others of other templates or lines."""
-    best: dict[tuple[str, str, int], float] = {}
-    for n in group:
-        edit = field.edits[n].candidate
-        place = (edit.template, edit.path, edit.line)
-        best[place] = max(best.get(place, 0.0), worths[n])
-    return sum(value * MEMBERS**number for number, value in enumerate(sorted(best.values(), reverse=True)))
+def _weight(worths: Sequence[float]) -> float:
+    """The weight of a cluster: that of its best edit and, less and less, of the others."""
+    return sum(value * MEMBERS**place for place, value in enumerate(sorted(worths, reverse=True)))
 
 
 def _confidence(field: Field, groups: int) -> Confidence:

@@ -13,17 +13,9 @@ from workers.repair.judging.ranking import Field, PlausibleEdit, opinion
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
-def candidate(score: float, template: str) -> Candidate:
-    return Candidate(
-        path="a.py",
-        source="",
-        line=1,
-        function="f",
-        template=template,
-        strategy="s",
-        shape=EditShape(template=template, before="", after=""),
-        score=score,
-    )
+def candidate(score: float) -> Candidate:
+    shape = EditShape(template="t", before="", after="")
+    return Candidate(path="a.py", source="", line=1, function="f", template="t", strategy="s", shape=shape, score=score)
 
 
 def behaves(outcome: str, *, broken: int = 0, mistyped: int = 0) -> Observed:
@@ -32,11 +24,7 @@ def behaves(outcome: str, *, broken: int = 0, mistyped: int = 0) -> Observed:
 
 
 def field(*each: tuple[float, Observed | None]) -> Field:
-    """Edits of one line, each of a template of its own."""
-    edits = (
-        PlausibleEdit(candidate=candidate(score, f"t{number}"), observed=seen, kind=Kind.PLAIN, size=1)
-        for number, (score, seen) in enumerate(each)
-    )
+    edits = (PlausibleEdit(candidate=candidate(score), observed=seen, kind=Kind.PLAIN, size=1) for score, seen in each)
     return Field(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
 
 
@@ -73,15 +61,6 @@ def test_several_edits_that_behave_alike_outweigh_a_likelier_one() -> None:
     """What many different edits come to is likelier right than what one does."""
     judged = opinion(field((0.5, behaves("a")), (0.4, behaves("b")), (0.4, behaves("b"))))
     assert judged.order == (1, 2, 0)
-
-
-def test_edits_of_one_template_in_one_line_count_as_one() -> None:
-    """Why one of them passes the tests is why the others do."""
-    edits = field((0.5, behaves("a")), (0.4, behaves("b")), (0.4, behaves("b")))
-    alike = tuple(replace(each, candidate=replace(each.candidate, template="t")) for each in edits.edits)
-    elsewhere = replace(alike[2], candidate=replace(alike[2].candidate, line=2))
-    assert opinion(replace(edits, edits=alike)).order == (0, 1, 2)
-    assert opinion(replace(edits, edits=(*alike[:2], elsewhere))).order == (1, 2, 0)
 
 
 def test_edits_that_cannot_be_compared_are_not_said_to_agree() -> None:
