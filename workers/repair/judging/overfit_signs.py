@@ -13,7 +13,6 @@ from enum import Enum
 from itertools import takewhile
 
 from memory.parsing import PARSE_ERRORS, read_module
-from workers.repair.engines.search.scope import FunctionNode, own_nodes
 
 
 class Kind(Enum):
@@ -30,8 +29,6 @@ class Kind(Enum):
     GUARD = ("guard", 0.5)
     HANDLED = ("handled error", 0.3)
     UNREAD = ("unread variable", 0.4)
-    RECURSION_LOST = ("recursion lost", 0.3)
-    VALUE_LOST = ("value lost", 0.3)
     CONSTANT_CONDITION = ("constant condition", 0.2)
     CONSTANT_RESULT = ("constant result", 0.15)
     DELETED = ("deleted", 0.3)
@@ -71,32 +68,25 @@ COMMON_CONSTANTS = (0, 1, -1, "", None, True, False)
 
 
 def kind_of(before: str, after: str) -> Kind:
-    """The kind of an edit of a module; PLAIN when one of the two does not parse or is nested too deeply."""
+    """The kind of an edit of a module; PLAIN when one of the two does not parse."""
     try:
         old, new = read_module(before), read_module(after)
         change = difference(old, new)
-        statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
-        kind = _of_statements(change) if statements else _of_expression(change)
-        return _of_functions(old, new) if kind is Kind.PLAIN else kind
     except PARSE_ERRORS:
         return Kind.PLAIN
-
-
-def _of_functions(old: ast.AST, new: ast.AST) -> Kind:
-    """What the functions lose by an edit that is plain where it is made."""
-    if _indifferent(new) - _indifferent(old):
+    statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
+    kind = _of_statements(change) if statements else _of_expression(change)
+    if kind is Kind.PLAIN and _indifferent(new) - _indifferent(old):
         return Kind.CONSTANT_RESULT
-    if _recursive(old) - _recursive(new):
-        return Kind.RECURSION_LOST
-    if _valueless(new) - _valueless(old):
-        return Kind.VALUE_LOST
-    return Kind.UNREAD if _unread(new) - _unread(old) else Kind.PLAIN
+    return Kind.UNREAD if kind is Kind.PLAIN and _unread(new) - _unread(old) else kind
 
 
 def _indifferent(tree: ast.AST) -> set[str]:
     """Functions of several returns that all give the same constant: an edit that leaves one behind removed its answer."""
     return {
-        function.name for function in ast.walk(tree) if isinstance(function, FunctionNode) and _has_one_answer(function)
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _has_one_answer(function)
     }
 
 
@@ -106,64 +96,11 @@ def _has_one_answer(function: ast.AST) -> bool:
     return isinstance(first, ast.Constant) and all(_equal(first, answer) for answer in answers)
 
 
-def _recursive(tree: ast.AST) -> set[str]:
-    """Functions that call themselves."""
-    return {
-        function.name for function in ast.walk(tree) if isinstance(function, FunctionNode) and _calls_itself(function)
-    }
-
-
-def _calls_itself(function: FunctionNode) -> bool:
-    """By its name; a method through `self` or `cls`, as `self.socket.close()` in `close` is another object's."""
-    first = next(iter(function.args.args), None)
-    receiver = first.arg if first and first.arg in ("self", "cls") else ""
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Name(id=name)) if not receiver and name == function.name:
-                return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
-                if owner == receiver and name == function.name:
-                    return True
-    return False
-
-
-def _valueless(tree: ast.AST) -> set[str]:
-    """Functions that give a value by every `return`, and none where their end is reached."""
-    return {
-        function.name
-        for function in ast.walk(tree)
-        if isinstance(function, FunctionNode) and _ends(function.body) and _gives_values(function)
-    }
-
-
-def _gives_values(function: FunctionNode) -> bool:
-    nodes = list(own_nodes(function))
-    answers = [node.value for node in nodes if isinstance(node, ast.Return)]
-    made = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
-    return bool(answers) and None not in answers and not made
-
-
-def _ends(block: Sequence[ast.stmt]) -> bool:
-    """Whether what follows a block may run, as far as its last statement shows."""
-    match block[-1]:
-        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
-            return False
-        case ast.If(body=body, orelse=orelse):
-            return not orelse or _ends(body) or _ends(orelse)
-        case ast.While(test=ast.Constant(value=value)) as loop if value:
-            return any(isinstance(node, ast.Break) for node in ast.walk(loop))
-        case ast.With(body=body) | ast.AsyncWith(body=body):
-            return _ends(body)
-        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
-            return not (final and not _ends(final)) and any(map(_ends, (orelse or body, *(h.body for h in handlers))))
-    return True
-
-
 def _unread(tree: ast.AST) -> set[tuple[str, str]]:
     """Parameters and locals that nothing reads, with their functions: an edit that leaves one behind lost what it was for."""
     found: set[tuple[str, str]] = set()
     for function in ast.walk(tree):
-        if isinstance(function, FunctionNode):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
             read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
             bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
