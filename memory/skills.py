@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from math import sqrt
 
 from memory.model import AttemptOutcome, EditShape, Experience, Recollection, Signal
@@ -100,6 +101,21 @@ def name_of(shape: EditShape) -> str:
     """The name of the skill with this shape."""
     text = "\0".join((shape.template, shape.before, shape.after))
     return f"{shape.template}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:6]}"
+
+
+def written_out(shape: EditShape) -> str:
+    """The edit for readers: what it replaces, and by what, with the spaces that people write."""
+    return " → ".join(_spaced(side.split()) or "nothing" for side in (shape.before, shape.after))
+
+
+def _spaced(tokens: Sequence[str]) -> str:
+    """These tokens without spaces around dots, within brackets and before an argument list or a subscript."""
+    text = "".join(tokens[:1])
+    for before, token in pairwise(tokens):
+        called = token in ("(", "[") and (before[-1] in ")]" or before[0] == "$" or before.isidentifier())
+        tight = token[0] in ".,:)]" or before in (".", "(", "[") or (called and not keyword.iskeyword(before))
+        text += token if tight else f" {token}"
+    return text
 
 
 def tried_as(name: str) -> str:

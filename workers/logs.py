@@ -42,6 +42,7 @@ def fail(line: str) -> None:
 def _configure(*, as_json: bool) -> None:
     handler = _RedactingHandler(sys.stderr)
     handler.setFormatter(_formatter(*([_as_json()] if as_json else [_spelled_out, _for_terminals()])))
+    handler.addFilter(lambda record: record.name == OURS or record.levelno >= logging.WARNING)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OURS).setLevel(logging.INFO)
     structlog.configure(

@@ -124,13 +124,14 @@ command(OPERATE, "apprentice restore /backup/apprentice.db")(upkeep.restore)
 @command(TRY, "apprentice demo", "apprentice demo --stay")
 def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Leave everything running and print the addresses.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Print the whole log of all processes too.")] = False,
 ) -> None:
     """Show the whole loop on this machine, against a stand-in for GitHub."""
     from bot.playground.demo import run
     from workers.home import scratch
 
     with refusing(), scratch(worker_settings().home):
-        raise typer.Exit(run(out, stay=stay))
+        raise typer.Exit(run(out, stay=stay, log=log))
 
 
 @command(TRY, "apprentice model-server --script answers.yaml --port 8080", name="model-server")

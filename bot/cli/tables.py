@@ -14,7 +14,7 @@ from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, LOT, RECALL, Backtest, RankingFigures
 from memory.history.rankings import Interval, PostedCounts
 from memory.sharing import Learnings
-from memory.skills import Skill, SkillState
+from memory.skills import Skill, SkillState, written_out
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store.calls import Spent
 
@@ -100,9 +100,15 @@ def _skills(skills: Sequence[Skill]) -> list[TextTable]:
 
 
 def _skill(skill: Skill) -> tuple[str, ...]:
-    edit = " → ".join(side or "nothing" for side in (skill.shape.before, skill.shape.after))
     tries = f"{skill.wins} of {skill.tries}"
-    return (skill.name, skill.state, edit, tries, f"{skill.rate:.2f}", ", ".join(skill.repositories))
+    return (
+        skill.name,
+        skill.state,
+        written_out(skill.shape),
+        tries,
+        f"{skill.rate:.2f}",
+        ", ".join(skill.repositories),
+    )
 
 
 def _arm(arm: ArmStats) -> tuple[str, ...]:

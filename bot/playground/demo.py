@@ -38,6 +38,8 @@ from memory.explain import Explanation, explain
 from memory.model import Action, Attempt, Sighting, Task
 from memory.model.jobs import JobState
 from memory.rewards import EXPECTED, EXPECTED_PROOF
+from memory.skills import written_out
+from workers.messages.markdown import counted
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})
 LIKES, DISLIKES = "+1", "-1"
@@ -60,10 +62,10 @@ class DemoRepair:
         return sum(attempt.candidates for attempt in self.task.attempts)
 
 
-def run(out: Console, *, stay: bool) -> int:
-    """Run all steps. Returns 0; raises DemoFailed as soon as a step fails."""
+def run(out: Console, *, stay: bool, log: bool) -> int:
+    """Run all steps, with the whole log of the processes if `log`. Returns 0; raises DemoFailed as soon as a step fails."""
     started = time.monotonic()
-    with demo_environment(out) as demo:
+    with demo_environment(out, log=log) as demo:
         first = _first_bug(demo)
         taught = _review(demo)
         _merge(demo, first)
@@ -126,8 +128,8 @@ def _counts(task: Task, proven: Attempt) -> str:
     """What each number of candidates in the log and in the pull request counts."""
     tried, rivals = (sum(getattr(each, name) for each in task.attempts) for name in ("candidates", "rivals"))
     return (
-        f"candidates: {proven.candidates} by {proven.strategy}, which the pull request names; {tried} in all "
-        f"{len(task.attempts)} attempts, which the table below names; {rivals} more to look for a rival fix"
+        f"candidates: {proven.candidates} by {proven.strategy}, which the pull request names; {tried} in "
+        f"{counted(len(task.attempts), 'attempt')}, which the table below names; {rivals} more to look for a rival fix"
     )
 
 
@@ -305,7 +307,7 @@ def reasons(first: DemoRepair, second: DemoRepair, without: RepairWithoutMemory,
     now, push = f"with the fix {SECOND_BUG[0]} is", f"what it was before {CONTRIBUTOR}'s push"
     right = f"{now}, to the letter, {push}; the repair did not see that text" if is_restored else f"{now} not {push}"
     learned = "the one" if found and found == taught else "not the one"
-    edit = "" if found is None else f": {found.before or 'nothing'} → {found.after or 'nothing'}"
+    edit = "" if found is None else f": {written_out(found)}"
     attempts = ", ".join(f"{each.strategy} ({each.candidates})" for each in second.task.attempts)
     fewer = "fewer" if second.candidates < first.candidates else "not fewer"
     less = "less" if second.seconds < first.seconds else "not less"
@@ -316,8 +318,8 @@ def reasons(first: DemoRepair, second: DemoRepair, without: RepairWithoutMemory,
         f"attempts in their order, with their candidates: {attempts}",
         f"{fewer} candidates than for the first bug: {second.candidates} and {first.candidates}",
         f"{less} time than for the first bug: {second.seconds:.1f} s and {first.seconds:.1f} s",
-        f"the same bug with an empty memory, once: {without.candidates} candidates in {without.attempts} attempts, "
-        + without.status.replace("_", " "),
+        f"the same bug with an empty memory, once: {counted(without.candidates, 'candidate')} in "
+        f"{counted(without.attempts, 'attempt')}, " + without.status.replace("_", " "),
     ]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -33,6 +35,12 @@ from workers.settings import WorkerSettings, environment_with, load
 PATIENCE_SECONDS = 300.0
 READY_SECONDS = 90.0
 SEED = 7
+HELD_BACK = 200
+"""So many lines of the log are printed where a step fails."""
+
+_ROUTINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ \[info ")
+"""Lines of the log that are no warning. What a job does is printed without a time."""
+
 T = TypeVar("T")
 
 OWNER = "parcelworks"
@@ -136,15 +144,18 @@ class DemoEnvironment:
 
 
 @contextmanager
-def demo_environment(out: Console) -> Iterator[DemoEnvironment]:
-    """Create the repository, register and install the App, start Apprentice; everything ends with the context."""
+def demo_environment(out: Console, *, log: bool) -> Iterator[DemoEnvironment]:
+    """Create the repository, register and install the App, start Apprentice; everything ends with the context.
+
+    Without `log` only what the processes do and warn of is printed, and the rest of their log where a step fails.
+    """
     with TemporaryDirectory(prefix="apprentice-demo-") as home, Playground() as playground:
         _create_repository(playground)
         secret = secrets.token_hex(20)
         app = playground.add_app("apprentice", owner=OWNER, webhook_secret=secret)
         settings = load(WorkerSettings, home=Path(home))
         with (
-            _apprentice(_environment(Path(home), playground, app, secret), out) as web,
+            _apprentice(_environment(Path(home), playground, app, secret), out, log=log) as web,
             open_store(settings.database()) as store,
         ):
             playground.set_webhook(app, f"{web}/webhook")
@@ -191,9 +202,10 @@ def _environment(home: Path, playground: Playground, app: App, secret: str) -> d
 
 
 @contextmanager
-def _apprentice(environment: dict[str, str], out: Console) -> Iterator[str]:
-    """`apprentice up` as a separate process; the address of its web process. Prints its log."""
+def _apprentice(environment: dict[str, str], out: Console, *, log: bool) -> Iterator[str]:
+    """`apprentice up` as a separate process; the address of its web process."""
     ready: Future[str] = Future()
+    held_back: deque[str] = deque(maxlen=HELD_BACK)
     process = subprocess.Popen(
         [sys.executable, "-m", "bot.cli", "up"],
         env=environment,
@@ -207,17 +219,31 @@ def _apprentice(environment: dict[str, str], out: Console) -> Iterator[str]:
         for line in process.stdout:
             if line.startswith("ready:"):
                 ready.set_result(line.split()[1])
-            out.print(f"    [dim]{escape(line.rstrip())}[/]")
+            if _ROUTINE.match(line) and not log:
+                held_back.append(line)
+            else:
+                show(line)
+
+    def show(line: str) -> None:
+        out.print(f"    [dim]{escape(line.rstrip())}[/]")
 
     threading.Thread(target=relay, name="log", daemon=True).start()
     try:
-        done, _ = wait([ready], READY_SECONDS)
-        if not done:
-            raise DemoFailed(f"`apprentice up` was not ready within {READY_SECONDS:.0f} s")
-        yield ready.result()
+        yield _awaited(ready)
+    except DemoFailed:
+        for line in held_back:
+            show(line)
+        raise
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
+
+
+def _awaited(ready: Future[str]) -> str:
+    done, _ = wait([ready], READY_SECONDS)
+    if not done:
+        raise DemoFailed(f"`apprentice up` was not ready within {READY_SECONDS:.0f} s")
+    return ready.result()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

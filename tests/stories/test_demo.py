@@ -48,6 +48,7 @@ def test_the_demo_runs_to_its_end() -> None:
     last = done.stdout.partition("the Q-row that decided the second fix")[2]
     row = re.findall(r"│ (›| ) (\S+) +│ ([\d.]+) +│", last)
     assert sum(float(odds) for _, _, odds in row) == pytest.approx(1.0, abs=0.01)
+    assert "[info " not in done.stdout, "the log is routine"
     *_, found_by = re.findall(r"candidates: \d+ by (\S+), which the pull request names", done.stdout)
     assert [name for mark, name, _ in row if mark == "›"] == [found_by]
 
@@ -66,3 +67,4 @@ def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None
     done = demo(tmp_path)
     assert done.returncode == 2, done.stdout[-3000:]
     assert "not true:" in done.stderr
+    assert re.search(r"\[info +\] job started", done.stdout), "the log is shown where a step failed"

@@ -14,6 +14,7 @@ from workers.errors import CannotRun, Limited, Unavailable
 from workers.history.learn import learn
 from workers.job_context import JobContext
 from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
+from workers.messages.markdown import counted
 from workers.ports import HookDelivery, HookLogPage
 
 if TYPE_CHECKING:  # loads PyGithub
@@ -31,7 +32,8 @@ def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     mirror.fetch(head.sha)
     name, key = job.repository.full_name, job.repository.key
     read = learn(mirror.directory, key, store=context.store, sandbox=context.sandbox, tip=head.sha, most=most)
-    context.progress(f"{name}: read {read.changes} past changes, and the outcomes of {read.findings} findings")
+    changes, findings = counted(read.changes, "past change"), counted(read.findings, "finding")
+    context.progress(f"{name}: read {changes}, and the outcomes of {findings}")
     return ()
 
 

@@ -40,6 +40,7 @@ from memory.skills import (
     teaches,
     tried_as,
     usable,
+    written_out,
 )
 from memory.store import Store
 
@@ -112,6 +113,19 @@ def test_names_tell_skills_apart() -> None:
     assert name_of(BOUND).startswith("comparison_operator-")
     assert name_of(BOUND) == name_of(replace(BOUND)) == only(derived(TEACHERS, ())).name
     assert name_of(BOUND) != name_of(replace(BOUND, after="$0 > $1"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "written"),
+    [
+        ("$0", "$0 . strip ( )", "$0 → $0.strip()"),
+        ("", "if not $0 : return [ ]", "nothing → if not $0: return []"),
+        ("$0 [ $1 ] ( $2 , $3 )", "len ( $0 ) and ( $1 or - 1 )", "$0[$1]($2, $3) → len($0) and ($1 or - 1)"),
+    ],
+)
+def test_an_edit_is_written_out_for_readers(before: str, after: str, written: str) -> None:
+    """Both sides have the spaces that people write, and an empty side is named."""
+    assert written_out(EditShape(template="t", before=before, after=after)) == written
 
 
 def test_tries_and_wins_are_those_of_repairs() -> None:

@@ -43,7 +43,8 @@ def fail(token):
 log.info(f"ours {secret}", argument=secret, inside={"a": [secret]}, holder=Holder(), number=7, raw=secret.encode())
 library.warning("theirs %s %r", secret, Holder())
 library.warning("wrong %d", secret)
-library.info("not shown")
+library.setLevel(logging.DEBUG)
+library.debug("not shown")
 for logger in (log, library):
     try:
         fail(secret)

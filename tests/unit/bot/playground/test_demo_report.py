@@ -69,7 +69,7 @@ def test_a_second_fix_that_memory_found() -> None:
         [
             "with the fix src/parcel/money.py is, to the letter, what it was before finn's push; the repair did not see that text",
             "edits found that pass its tests: 2; kinds of behaviour among them: 1",
-            "the edit is the one that the first fix taught: $0 → $0 . strip ( )",
+            "the edit is the one that the first fix taught: $0 → $0.strip()",
             "attempts in their order, with their candidates: replay (3)",
             "fewer candidates than for the first bug: 3 and 111",
             "less time than for the first bug: 4.0 s and 9.0 s",
@@ -86,7 +86,7 @@ def test_a_second_fix_that_it_did_not_find() -> None:
         [
             "with the fix src/parcel/money.py is not what it was before finn's push",
             "edits found that pass its tests: 2; kinds of behaviour among them: 1",
-            "the edit is not the one that the first fix taught: $0 → $0 . lower ( )",
+            "the edit is not the one that the first fix taught: $0 → $0.lower()",
             "attempts in their order, with their candidates: replay (2), everything (200)",
             "not fewer candidates than for the first bug: 202 and 111",
             "not less time than for the first bug: 10.0 s and 9.0 s",
