@@ -20,7 +20,7 @@ def test_the_past_is_read_at_the_installation(tmp_path: Path) -> None:
         assert walked is not None
         assert walked.position == 0
         town.redeliver("installation")
-        told = [line for line in town.progress if "past changes" in line]
+        told = [line for line in town.progress if "past change" in line]
         assert [line.split(",")[0] for line in told] == [f"{REPOSITORY}: read 1 past change"]
 
 
