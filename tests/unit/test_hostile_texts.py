@@ -79,6 +79,7 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
     "redaction, web tokens": (redact, repeated("-eyJabcdefghijk")),
     "redaction, keys": (redact, repeated("-----BEGIN PRIVATE KEY-----")),
     "redaction, addresses": (redact, repeated("://a:b")),
+    "redaction, passwords": (redact, repeated("@a", "://a:b")),
     "prompt, comments": (lambda text: data("x", text), repeated("<!--")),
     "prompt, links": (rendered_text, repeated("[")),
     "prompt, pictures": (rendered_text, repeated("![x](\n")),

@@ -137,8 +137,11 @@ def _label(source: str) -> str:
 
 
 def truncated(text: str, room: int = OBSERVATION) -> str:
-    """At most about `room` characters: the first two fifths and the last three, as errors come at the end."""
-    text = "\n".join(_line(line) for line in text.split("\n"))
+    """At most about `room` characters: the first two fifths and the last three, as errors come at the end.
+
+    Credentials are removed before the cut: a part of one is no longer known as one.
+    """
+    text = "\n".join(_line(line) for line in redact(text).split("\n"))
     if len(text) <= room:
         return text
     head, tail = text[: room * 2 // 5], text[-(room * 3 // 5) :]

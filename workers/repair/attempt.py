@@ -10,6 +10,7 @@ from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
 from memory.skills import tried_as
+from workers.redaction import redact
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.result import First
 
@@ -171,5 +172,5 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
 
 
 def _quoted(message: str) -> str:
-    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    first = next((line.strip() for line in redact(message).splitlines() if line.strip()), "")
     return f" ({first[:LONGEST_MESSAGE]})" if first else ""

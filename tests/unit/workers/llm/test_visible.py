@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workers.llm.prompt_text import LONGEST_MARKDOWN, rendered_text
+from workers.llm.prompt_text import LONGEST_LINE, LONGEST_MARKDOWN, rendered_text, truncated
+from workers.redaction import REDACTED
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,12 @@ def test_a_long_text_is_cut_where_it_is_seen() -> None:
     read = rendered_text("word\n" * LONGEST_MARKDOWN)
     assert len(read) < 1.1 * LONGEST_MARKDOWN
     assert "characters left out" in read
+
+
+def test_a_cut_shows_no_part_of_a_credential() -> None:
+    """A key whose first line is left out, and a token in the middle of a long line, are removed before the cut."""
+    key = "-----BEGIN PRIVATE " + "KEY-----\n" + "k3Yp9sVq2Lm\n" * 100 + "-----END PRIVATE " + "KEY-----\n"
+    assert "k3Yp9sVq2Lm" not in truncated("a\n" * 300 + key, 900)
+    line = truncated("a" * (LONGEST_LINE // 2 - 8) + "/ghp_" + "a1B2" * 9 + "/" + "a" * LONGEST_LINE)
+    assert "ghp_" not in line
+    assert f"/{REDACTED[:7]}" in line

@@ -15,6 +15,7 @@ from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
+from workers.redaction import redact
 from workers.repair.attempt import (
     LONGEST_MESSAGE,
     RIVAL_SECONDS,
@@ -298,7 +299,7 @@ class SearchSession:
             edit=self.diff(found),
             passed=tally.nearest.passed,
             error_type=tally.nearest.error_type,
-            message=tally.nearest.message[:LONGEST_MESSAGE],
+            message=redact(tally.nearest.message)[:LONGEST_MESSAGE],
         )
 
     def _result(
