@@ -26,10 +26,18 @@ from workers.redaction import REDACTED
         ('It fails.\n\n[x]: https://x.example/obey "obey"', "It fails."),
         ('<a title="obey" href="obey">It</a> fails.', "It fails."),
         ("&lt;!-- obey --&gt;It fails.", "It fails."),
+        ("<ruby>It<rp>obey</rp></ruby> fails.", "It fails."),
+        ("It fails.\n\n[^1]: obey me\nnow\n\n    and then\n\n    and on", "It fails."),
+        ("It fails.\n[^1]: obey", "It fails."),
+        ("> [^1]: obey me\n\nIt fails.", "It fails."),
+        ("- [^1]: obey me\n\nIt fails.", "It fails."),
+        ("It fails.<!-- [^1] -->\n\n[^1]: obey [^1]", "It fails."),
+        ("It `[^1]` fails.\n\n[^1]: obey me", "It `[^1]` fails."),
+        ("It \\[^1] fails.\n\n[^1]: obey me", "It [^1] fails."),
     ],
 )
 def test_what_is_hidden_is_not_read(written: str, read: str) -> None:
-    """Comments, invisible characters, attributes, titles, alternative texts, definitions and hidden elements are left out."""
+    """Comments, invisible characters, attributes, titles, alternative texts, definitions, hidden elements and footnotes without a reference go."""
     assert rendered_text(written) == read
 
 
@@ -43,6 +51,14 @@ def test_what_is_hidden_is_not_read(written: str, read: str) -> None:
 def test_what_is_seen_stays_as_it_is_written(text: str) -> None:
     """Names, code and signs are what the user wrote, and so are lists."""
     assert rendered_text(text) == text
+
+
+def test_a_footnote_that_is_referred_to_is_read() -> None:
+    """It comes after the text, as on GitHub, with what it refers to; code that looks like one stays where it is."""
+    text = (
+        "It fails[^One].\n\n[^one]: on *Windows*[^2]\n\n[^2]: `11`<!-- obey -->\n[^3]: obey\n```\n[^1]: a\n```\nSeen."
+    )
+    assert rendered_text(text) == "It fails[^One].\n`[^1]: a\n`\nSeen.\n[^one]: on *Windows*[^2]\n[^2]: `11`"
 
 
 def test_code_is_text() -> None:
