@@ -11,6 +11,7 @@ from itertools import chain, islice, zip_longest
 from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
+from memory.parsing import parsed
 from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
@@ -28,7 +29,6 @@ from workers.repair.attempt import (
 )
 from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect
 from workers.repair.engines.search.localise import deciding_lines, suspects
-from workers.repair.engines.search.scope import parsed
 from workers.repair.engines.search.search import combine, propose
 from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
