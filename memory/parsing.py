@@ -10,6 +10,7 @@ import ast
 import gc
 import re
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -71,6 +72,20 @@ def read_module(text: str | bytes) -> ast.Module:
         if (made := older(text if isinstance(text, str) else text.decode(), error)) is None:
             raise
         return parse_module(made.text)
+
+
+_no_warnings = threading.Lock()
+"""Which warnings are shown is a setting of the whole process."""
+
+
+def parsed(text: str) -> ast.Module | None:
+    """The syntax tree that `read_module` gives; None for a text that cannot be read."""
+    with _no_warnings, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
+        try:
+            return read_module(text)
+        except PARSE_ERRORS:
+            return None
 
 
 def older(text: str, error: SyntaxError) -> Older | None:

@@ -191,6 +191,13 @@ class Playground(server.Playground):
             for each in self.world.installations.values():
                 each.repository_ids.discard(gone.id)
 
+    def remove(self, installation: HostedInstallation, full_name: str) -> None:
+        """Take one repository out of an installation."""
+        with self.world.lock:
+            gone = self.world.repository(*full_name.split("/"))
+            installation.repository_ids.discard(gone.id)
+            announce_repositories(self.world, installation, removed=[gone])
+
     def rename_user(self, login: str, new: str) -> None:
         with self.world.lock:
             self.world.user(login).login = new

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec.structs import asdict
@@ -301,8 +302,14 @@ def rerequest_check_run(call: ApiCall) -> JsonObject:
 # Webhooks.
 
 
-def announce_repositories(world: World, made: HostedInstallation, added: list[HostedRepository]) -> None:
-    """The `installation_repositories` event for added repositories."""
-    stubs = [shown(world, "repository_stub", each) for each in added]
-    parts = {"repository_selection": "selected", "repositories_added": stubs, "repositories_removed": []}
-    announce_installation(world, made, "installation_repositories", "added", **parts)
+def announce_repositories(
+    world: World,
+    made: HostedInstallation,
+    added: Sequence[HostedRepository] = (),
+    removed: Sequence[HostedRepository] = (),
+) -> None:
+    """The `installation_repositories` event for added or removed repositories."""
+    stubs, gone = ([shown(world, "repository_stub", each) for each in some] for some in (added, removed))
+    parts = {"repository_selection": "selected", "repositories_added": stubs, "repositories_removed": gone}
+    action = "removed" if removed else "added"
+    announce_installation(world, made, "installation_repositories", action, **parts)

@@ -23,6 +23,10 @@ class CannotRun(ApprenticeError):
     """The machine lacks something, or the project cannot run: show the error and stop (exit code 2)."""
 
 
+class NoAccess(CannotRun):
+    """The App does not have the repository any more: stop, and ask for nothing more there."""
+
+
 class Retryable(ApprenticeError):
     """It may work later: return the job to the queue."""
 

@@ -26,7 +26,7 @@ from workers.review_tool import ReviewTool
 PREFIX = "APPRENTICE_"
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
-_PASSWORD = re.compile(r"[^:]*://[^:/@]*:([^@]+)@")
+_PASSWORD = re.compile(r"[^:]*://[^:/]*:([^@]+(?:@[^@/]+)*)@")
 
 S = TypeVar("S", bound="Settings")
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
 from workers.ports import Limits, Sandbox
-from workers.repair.attempt import AttemptTally, Clock
+from workers.repair.attempt import AttemptTally, Deadline
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
@@ -32,13 +32,13 @@ class KnownVerdicts:
         self.seconds = 0.0
 
     def of(
-        self, candidates: Sequence[Candidate], pool: Callable[[], RunnerPool], clock: Clock
+        self, candidates: Sequence[Candidate], pool: Callable[[], RunnerPool], deadline: Deadline
     ) -> Iterator[ScreenVerdict]:
         """Those of these candidates, in their order; what is not known is tried together, by a pool that is opened for it."""
         new = [candidate for candidate in candidates if _edit(candidate) not in self._known]
         opened = pool() if new else None
         began = time.monotonic()
-        tried = list(opened.verdicts(new, deadline=clock)) if opened else []
+        tried = list(opened.verdicts(new, deadline=deadline)) if opened else []
         each = (time.monotonic() - began) / max(len(tried), 1)
         self._known |= {_edit(verdict.candidate): (verdict, each) for verdict in tried}
         for candidate in candidates:
@@ -94,13 +94,13 @@ class FirstFound(SearchSession):
         self._left = most
         self._known = known
 
-    def _screened(self, stream: Stream, clock: Clock) -> Iterator[ScreenVerdict]:
+    def _screened(self, stream: Stream, deadline: Deadline) -> Iterator[ScreenVerdict]:
         if self._known is None:
-            yield from super()._screened(stream, clock)
+            yield from super()._screened(stream, deadline)
             return
         candidates = iter(stream)
         while several := list(islice(candidates, AT_ONCE)):
-            for verdict in self._known.of(several, self._opened, clock):
+            for verdict in self._known.of(several, self._opened, deadline):
                 self.screened.append(self.digest(verdict.candidate))
                 yield verdict
 
@@ -132,7 +132,7 @@ class FirstFound(SearchSession):
         stream = Stream(filter(self._fresh, candidates))
         found: Candidate | None = None
         before = len(self.screened)
-        for verdict in islice(self._screened(stream, Clock(deadline)), self._left):
+        for verdict in islice(self._screened(stream, Deadline(deadline)), self._left):
             tally.add(verdict)
             self._near.add(verdict)
             if verdict.plausible:

@@ -49,11 +49,6 @@ class Ledger:
         with self.database.writing() as connection:
             return insert_new(connection, decisions, _of_decision(decision))
 
-    def append_decisions(self, new: Iterable[Decision]) -> int:
-        """Append decisions; one whose id is known is left as it is. Returns how many were new."""
-        with self.database.writing() as connection:
-            return len(_insert(connection, decisions, [_of_decision(each) for each in new]))
-
     def append_outcome(self, outcome: Outcome, contributions: Iterable[Contribution]) -> bool:
         """Append a verdict of the tests; False, and nothing added, when this decision's outcome is known."""
         with self.database.writing() as connection:

@@ -24,9 +24,9 @@ def filled(home: Path) -> None:
     """A ledger of 150 simulated repairs."""
     with migrated_store(home / "apprentice.db") as store:
         made = simulate(World(1), 1, 150, PRESENT)
-        store.ledger.append_decisions(entry.decision for entry in made.log)
         for entry in made.log:
             assert entry.outcome is not None
+            store.ledger.append_decision(entry.decision)
             store.ledger.append_outcome(entry.outcome, contributions_of_outcome(entry.decision, entry.outcome))
             for signal in entry.signals:
                 store.ledger.append_signal(signal, contributions_of_signal(entry.decision, signal))

@@ -243,6 +243,22 @@ def test_a_body_that_trickles_is_given_up(store: Store, stream: bool, status: in
     assert len(asked) == 3
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_headers_that_trickle_are_given_up(store: Store, stream: bool) -> None:
+    """Neither are headers of which every byte comes in time."""
+
+    def trickles(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        with suppress(OSError):  # until it is hung up on
+            for _ in range(600):
+                handler.wfile.write(b"x")
+                time.sleep(0.05)
+
+    with answering_raw(trickles) as (url, asked):
+        check_three_tries(speak(store, url, stream=stream, timeout=0.3), "", charged=True)
+    assert len(asked) == 3
+
+
 def test_a_request_that_cannot_be_sent_costs_nothing() -> None:
     """The HTTP client refuses a header of two lines."""
     with (

@@ -61,7 +61,7 @@ def test_a_time_is_the_same_in_whatever_zone_it_was_given(store: Store) -> None:
     here = decision("d1", created_at=NOW.astimezone(timezone(timedelta(hours=5))))
     assert store.ledger.append_decision(here)
     assert not store.ledger.append_decision(here)
-    store.ledger.append_decisions([decision("d2")])
+    store.ledger.append_decision(decision("d2"))
     with store.database.reading() as connection:
         one, other = connection.execute(select(decisions).order_by(decisions.c.id)).all()
     assert one[1:-1] == other[1:-1]

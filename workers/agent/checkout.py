@@ -84,10 +84,12 @@ class Checkout:
         self._edited[path] = text
 
     def add_test(self, path: str, text: str) -> None:
-        """Add a test file; raises ToolFailed for a path that the commit has."""
+        """Add a test file; raises ToolFailed for a path that the commit has, or that the repository leaves out."""
         path = self.named(path)
         if self._inside(path).exists():
             raise ToolFailed(f"{path} is there already: tests that exist stay as they are")
+        if not self._may_edit.hold(path):
+            raise ToolFailed(f"{path} {NOT_EDITED}: no test is added there")
         self._check_place(path)
         self._added_tests[path] = text
 

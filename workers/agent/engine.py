@@ -26,6 +26,7 @@ from workers.llm.errors import ModelError
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
+from workers.redaction import redact
 from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, RetryChoice
 from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
@@ -256,7 +257,7 @@ def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | No
         edit=diff,
         passed=evaluation.passed,
         error_type=first.error_type if first else "",
-        message=first.message[:300] if first else evaluation.objection[:300],
+        message=redact(first.message)[:300] if first else evaluation.objection[:300],
     )
 
 

@@ -27,7 +27,7 @@ from memory.model import (
 from memory.reflections import digest, keep
 from memory.rewards import trusted
 from workers.diffs import apply_unified, parse_diff, patched, split_lines
-from workers.errors import Gone
+from workers.errors import Gone, NoAccess
 from workers.flows.finding_outcomes import record_left_unchanged
 from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_replaced
 from workers.flows.pinning import GIVEN_UP
@@ -213,8 +213,12 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
 
 
 def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
-    """Read the reactions to the watched posts of a repository."""
-    github = context.connect(job.repository)
+    """Read the reactions to the watched posts of a repository; of one that was deleted GitHub sends no event."""
+    try:
+        github = context.connect(job.repository)
+    except NoAccess:
+        context.store.posts.unwatch_all(job.repository.key)
+        raise
     for post in context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR):
         _record_reactions(post, github, context)
     return ()

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
+from memory.parsing import parsed
 from memory.store.database import dump, load
 from workers.configuration.schema import PATH
 from workers.diffs import parse_diff, patched
@@ -31,7 +32,6 @@ from workers.messages.configuration import in_answer, wrong
 from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
-from workers.review.source import parsed
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.run_tests import Project
 from workers.work_tree import MOST_DIFFERING

@@ -20,7 +20,7 @@ from msgspec import structs
 
 from memory.measures import GITHUB_ANSWERS, TOKENS_MINTED
 from memory.model import Actor
-from workers.errors import CannotRun, Limited, TokenRefused, Unavailable
+from workers.errors import CannotRun, Limited, NoAccess, TokenRefused, Unavailable
 from workers.github.answers import NOT_REACHED, CountedRetry, note_limits
 from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
@@ -134,6 +134,8 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
     message = str(body.get("message") or next((each.get("message") for each in errors), ""))
     if status == 401:
         return TokenRefused(f"GitHub refused our token while {doing}; check the App's id and private key")
+    if status == 403 and "suspended" in message:
+        return Limited(f"the App's installation is suspended, as GitHub says while {doing}", seconds=LONGEST_RESET)
     if _is_limit(status, message, errors, headers):
         return Limited(f"GitHub limits us while {doing}: {message}", seconds=_asked_to_wait(headers))
     of_graphql = errors if "message" not in body else []
@@ -205,6 +207,10 @@ DEFAULTS = ".github"
 NOT_ACCESSIBLE = 422
 """GitHub's answer where a repository does not exist, or the installation does not have it."""
 
+_NO_ACCESS = ("'Not Found'", "does not exist or is not accessible")
+"""Parts of GitHub's answers where the installation is gone, or does not have a repository. The status says less: 404 also
+answers a wrong App id, and 422 permissions that the App lacks."""
+
 PAGE = 100
 
 
@@ -223,14 +229,19 @@ class GitHubApp:
         self._integration = integration
 
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
-        """A token for this repository alone."""
+        """A token for this repository alone; raises NoAccess where the installation is gone, or does not have it."""
         # PyGithub's get_access_token cannot limit a token to one repository.
         with translated(f"minting a token for repository {repository_id}"):
-            _, answer = self._integration.requester.requestJsonAndCheck(
-                "POST",
-                f"/app/installations/{installation_id}/access_tokens",
-                input={"repository_ids": [repository_id], "permissions": PERMISSIONS},
-            )
+            try:
+                _, answer = self._integration.requester.requestJsonAndCheck(
+                    "POST",
+                    f"/app/installations/{installation_id}/access_tokens",
+                    input={"repository_ids": [repository_id], "permissions": PERMISSIONS},
+                )
+            except GithubException as error:
+                if any(each in str(error.data) for each in _NO_ACCESS):
+                    raise NoAccess(f"the App does not have repository {repository_id} any more") from error
+                raise
         return _minted(answer)
 
     def mint_defaults(self, installation_id: int) -> MintedToken | None:
@@ -357,6 +368,9 @@ class InstallationTokens:
         try:
             minted = self._mint(repository.id, repository.installation_id)
             result = "minted"
+        except NoAccess:
+            result = "no_access"
+            raise
         finally:
             TOKENS_MINTED.add(result=result)
         return minted

@@ -25,7 +25,7 @@ import msgspec
 import structlog
 from msgspec import Meta, Struct
 
-from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, Retryable, Unavailable
+from workers.errors import ApprenticeError, BadInput, CannotRun, Limited, NoAccess, Retryable, Unavailable
 from workers.github.auth import GitHubApp, app_of
 from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import own_secrets, redact
@@ -88,13 +88,15 @@ Request = MintToken | MintDefaultsToken | IdentifyApp | ExamineApp | ListDeliver
 class MintingReply(_Message, frozen=True, kw_only=True):
     """What was asked for, as JSON, or the problem.
 
-    A temporary problem is worth another try, after so many seconds where they are known. `limited` is GitHub's limit.
+    A temporary problem is worth another try, after so many seconds where they are known. `limited` is GitHub's limit;
+    `no_access` says that the App does not have the repository any more.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")
     problem: str = ""
     temporary: bool = False
     limited: bool = False
+    no_access: bool = False
     seconds: float = 0.0
 
 
@@ -128,6 +130,7 @@ class Minter:
             problem=redact(str(problem))[:LONGEST],
             temporary=isinstance(problem, Retryable),
             limited=isinstance(problem, Limited),
+            no_access=isinstance(problem, NoAccess),
             seconds=problem.seconds if isinstance(problem, Unavailable) else 0.0,
         )
 
@@ -294,5 +297,5 @@ class MintingClient:
             advice = "run `apprentice up`, or `apprentice mint` with APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE"
             raise Unavailable(f"no minting process answers at {self._path} ({error}); {advice}") from error
         if not reply.temporary:
-            raise CannotRun(reply.problem)
+            raise (NoAccess if reply.no_access else CannotRun)(reply.problem)
         raise (Limited if reply.limited else Unavailable)(reply.problem, seconds=reply.seconds)

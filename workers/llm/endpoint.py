@@ -12,7 +12,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -266,21 +266,32 @@ class ModelEndpoint:
         limit = self.timeout_seconds
 
         class HttpClient(openai.DefaultHttpxClient):
-            def send(self, *request: Any, stream: bool = False, **more: Any) -> Any:  # noqa: ANN401 - as it is there
-                """Read a whole answer, or an error, within the limit."""
-                began = time.monotonic()
-                response = super().send(*request, stream=True, **more)
-                if not stream or response.is_error:
-                    left = limit - (time.monotonic() - began)
-                    with _connection_timeout(response.extensions.get("network_stream"), left):
+            def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:  # noqa: ANN401 - as it is there
+                """Read the headers, and a whole answer or an error, within the limit."""
+                opened: list[Connection] = []
+
+                def trace(event: str, info: Mapping[str, Any]) -> None:
+                    if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                        opened.append(info["return_value"])
+
+                request.extensions["trace"] = trace
+                with _connection_timeout(opened, limit):
+                    response = super().send(request, stream=True, **more)
+                    if not stream or response.is_error:
                         response.read()
                 return response
 
             def __del__(self) -> None:
                 self.close()
 
-        key = self._key or _NO_KEY
-        return Client(base_url=self.base_url, api_key=key, timeout=limit, max_retries=0, http_client=HttpClient())
+        return Client(
+            base_url=self.base_url,
+            api_key=self._key or _NO_KEY,
+            timeout=limit,
+            max_retries=0,
+            http_client=HttpClient(),
+            default_headers={"Connection": "close"},  # `send` sees each connection when it is opened
+        )
 
     @property
     def _key(self) -> str:
@@ -314,7 +325,7 @@ class ModelEndpoint:
 
         raw, latest = RawReply(), time.monotonic() + self.timeout_seconds
         pieces = self._client.post(_PATH, cast_to=object, body=body, stream=True, stream_cls=Stream[object])
-        with pieces, _connection_timeout(pieces.response.extensions.get("network_stream"), self.timeout_seconds):
+        with pieces, _connection_timeout([pieces.response.extensions["network_stream"]], self.timeout_seconds):
             if pieces.response.headers.get("content-type", "").startswith("application/json"):
                 self.features = replace(self.features, stream=False)
                 raise self._failed("the model's API does not stream; later requests ask for no stream", charged=True)
@@ -340,15 +351,15 @@ class ModelEndpoint:
 
 
 @contextmanager
-def _connection_timeout(connection: Connection | None, seconds: float) -> Iterator[None]:
-    """Close a connection after `seconds`: keep-alive lines without content would keep a stream open for ever."""
-
-    held = None if connection is None else connection.get_extra_info("socket")
+def _connection_timeout(connections: Sequence[Connection], seconds: float) -> Iterator[None]:
+    """Close the last of the connections after `seconds`: single bytes, each in time, would keep it open for ever."""
 
     def hang_up() -> None:
-        with suppress(OSError):
-            if held is not None:
-                held.shutdown(socket.SHUT_RDWR)
+        for connection in connections[-1:]:
+            held = connection.get_extra_info("socket")
+            with suppress(OSError):
+                if held is not None:
+                    held.shutdown(socket.SHUT_RDWR)
 
     timer = threading.Timer(seconds, hang_up)
     timer.daemon = True

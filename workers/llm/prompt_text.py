@@ -15,6 +15,8 @@ from pathlib import Path
 from string import Template
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 
 from workers.redaction import redact
 
@@ -54,7 +56,7 @@ def visible_text(text: str) -> str:
 
 
 LONGEST_MARKDOWN = 20_000
-_HIDDEN_TAGS = frozenset({"script", "style", "template", "title", "noscript", "iframe", "object", "svg", "math"})
+_HIDDEN_TAGS = frozenset({"script", "style", "template", "title", "noscript", "iframe", "object", "svg", "math", "rp"})
 _VOID_TAGS = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _HIDING = re.compile(
     r"(?:display|visibility|opacity|color|font-size)\s*:\s*(?:none|hidden|transparent|0)", re.IGNORECASE
@@ -77,12 +79,61 @@ _RULES = (
 def rendered_text(text: str) -> str:
     """What readers of a user's Markdown see: no comments, attributes, titles, alternative texts, definitions, hidden HTML.
 
+    A footnote comes at the end, and only where something refers to it.
     GitHub could render the text as it is now; this is the text as it was at the command.
     """
-    reader = _VisibleReader()
-    reader.feed(MarkdownIt("zero", {"html": True}).enable(_RULES).render(truncated(text, LONGEST_MARKDOWN)))
+    footnotes, cited = dict[str, str](), list[str]()
+    shown = _rendered(truncated(text, LONGEST_MARKDOWN), footnotes, cited)
+    for label in cited:  # those that footnotes refer to come after them
+        if note := footnotes.pop(label, ""):
+            shown += f"[^{label}]: {_rendered(note, footnotes, cited)}"
+    return visible_text(shown).strip()
+
+
+def _rendered(text: str, footnotes: dict[str, str], cited: list[str]) -> str:
+    """The visible part of a text without its footnotes, which are added to `footnotes`, and those it refers to to `cited`."""
+    reader, markdown = _VisibleReader(), MarkdownIt("zero", {"html": True}).enable(_RULES)
+    markdown.block.ruler.before("reference", "footnote", _footnote, {"alt": ["paragraph", "reference"]})
+    markdown.inline.ruler.before("link", "footnote_reference", _footnote_reference)
+    reader.feed(markdown.render(text, {"footnotes": footnotes, "cited": cited}))
     reader.close()
-    return visible_text("".join(reader.parts)).strip()
+    return "".join(reader.parts)
+
+
+_FOOTNOTE = re.compile(r"(?:[ \t>*+-]|\d{1,9}[.)])*\[\^([^\s\[\]]+)\]:")
+"""Also in lists and quotations, which are no blocks here."""
+_FOOTNOTE_REFERENCE = re.compile(r"\[\^([^\s\[\]]+)\]")
+_INDENT = 4
+
+
+def _footnote(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+    """A rule for Markdown's blocks: a footnote ends like a paragraph, and goes on in indented lines after an empty one."""
+    found = _FOOTNOTE.match(state.src, state.bMarks[line], state.eMarks[line])
+    if found is None or silent:
+        return found is not None
+    endings = state.md.block.ruler.getRules("paragraph")
+    state.line = line + 1
+    while state.line < end:
+        following = state.skipEmptyLines(state.line)
+        indented = following < end and state.sCount[following] >= _INDENT
+        if not indented and (following > state.line or any(ends(state, following, end, True) for ends in endings)):
+            break
+        state.line = following + 1
+    text = state.src[found.end() : state.eMarks[state.line - 1]].strip()
+    state.env["footnotes"].setdefault(found[1].casefold(), text)
+    return True
+
+
+def _footnote_reference(state: StateInline, silent: bool) -> bool:
+    """A rule for Markdown within a line."""
+    found = _FOOTNOTE_REFERENCE.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = found[0]
+        state.env["cited"].append(found[1].casefold())
+    state.pos = found.end()
+    return True
 
 
 class _VisibleReader(HTMLParser):
@@ -137,8 +188,11 @@ def _label(source: str) -> str:
 
 
 def truncated(text: str, room: int = OBSERVATION) -> str:
-    """At most about `room` characters: the first two fifths and the last three, as errors come at the end."""
-    text = "\n".join(_line(line) for line in text.split("\n"))
+    """At most about `room` characters: the first two fifths and the last three, as errors come at the end.
+
+    Credentials are removed before the cut: a part of one is no longer known as one.
+    """
+    text = "\n".join(_line(line) for line in redact(text).split("\n"))
     if len(text) <= room:
         return text
     head, tail = text[: room * 2 // 5], text[-(room * 3 // 5) :]

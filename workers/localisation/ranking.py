@@ -26,9 +26,10 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.parsing import parsed
 from memory.retrieval.index import WordIndex, best, terms
 from workers.localisation.past_changes import EarlierChange
-from workers.review.source import STATEMENTS, parsed
+from workers.review.source import STATEMENTS
 
 Scores = NDArray[np.float64]
 

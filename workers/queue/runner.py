@@ -20,7 +20,16 @@ import structlog
 
 from memory.errors import StoreError, StoreUnavailable
 from memory.model.jobs import Claimer, LeasedJob, NewJob
-from workers.errors import ApprenticeError, CannotRun, JobStopped, Limited, Retryable, TokenRefused, Unavailable
+from workers.errors import (
+    ApprenticeError,
+    CannotRun,
+    JobStopped,
+    Limited,
+    NoAccess,
+    Retryable,
+    TokenRefused,
+    Unavailable,
+)
 from workers.jobs import (
     PRIORITIES,
     CommandedJob,
@@ -194,6 +203,8 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
         _wait(context, leased, job, Unavailable(f"database unavailable: {error}"), send)
     except Retryable as error:
         _postpone(context, leased, job, error, send)
+    except NoAccess as error:
+        _end(context, leased, str(error), (), send, RunResult.STOPPED)
     except ApprenticeError as error:
         _fail(context, leased, job, error, send)
     except Exception as error:  # the edge of the process: record, report and re-raise
@@ -265,8 +276,15 @@ def _reports(job: Job, reason: str) -> tuple[Job, ...]:
     return ()
 
 
-def _end(context: RunContext, leased: LeasedJob, reason: str, follow_ups: Sequence[Job], send: Send) -> None:
-    ended(leased, RunResult.FAILED, reason=reason)
+def _end(
+    context: RunContext,
+    leased: LeasedJob,
+    reason: str,
+    follow_ups: Sequence[Job],
+    send: Send,
+    result: RunResult = RunResult.FAILED,
+) -> None:
+    ended(leased, result, reason=reason)
     new, now = rows(leased.id, follow_ups), context.clock()
     if context.store.inbox.fail(leased, now=now, reason=reason, follow_ups=new):
         enqueue(context.store, send, [row.id for row in new], now)

@@ -10,6 +10,7 @@ from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
 from memory.skills import tried_as
+from workers.redaction import redact
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.result import First
 
@@ -26,24 +27,24 @@ UNINFORMATIVE = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
 """Errors that say nothing about how near a candidate came."""
 
 
-class Clock:
-    """Whether a point of time.monotonic() has passed; `rang` remembers a yes."""
+class Deadline:
+    """Whether a point of time.monotonic() has passed; `expired` remembers a yes."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
-        self.rang = False
+        self.expired = False
 
     def __call__(self) -> bool:
-        self.rang = self.rang or time.monotonic() >= self._deadline
-        return self.rang
+        self.expired = self.expired or time.monotonic() >= self._deadline
+        return self.expired
 
     def left(self) -> float:
         """Seconds until then; below 0 afterwards."""
         return self._deadline - time.monotonic()
 
-    def share(self, part: float, most: float) -> Clock:
-        """A clock for a part of the time that is left, `most` seconds at most."""
-        return Clock(time.monotonic() + min(most, part * max(0.0, self.left())))
+    def share(self, part: float, most: float) -> Deadline:
+        """A deadline after a part of the time that is left, `most` seconds at most."""
+        return Deadline(time.monotonic() + min(most, part * max(0.0, self.left())))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,17 +110,19 @@ class Shortlist:
     thorough: bool
 
 
-def shortlist(first: Candidate, verdicts: Iterator[ScreenVerdict], tally: AttemptTally, clock: Clock) -> Shortlist:
-    """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
+def shortlist(
+    first: Candidate, verdicts: Iterator[ScreenVerdict], tally: AttemptTally, deadline: Deadline
+) -> Shortlist:
+    """The first plausible candidate and its rivals, from the verdicts on further candidates, until the deadline."""
     found = [first]
     before = tally.rivals
     for verdict in islice(verdicts, RIVALS):
         tally.add_rival(verdict)
         if verdict.plausible:
             found.append(verdict.candidate)
-        if clock() or len(found) == MOST_PLAUSIBLE:
+        if deadline() or len(found) == MOST_PLAUSIBLE:
             break
-    return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not clock.rang)
+    return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not deadline.expired)
 
 
 # ── What a search taught, in words ──
@@ -171,5 +174,5 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
 
 
 def _quoted(message: str) -> str:
-    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    first = next((line.strip() for line in redact(message).splitlines() if line.strip()), "")
     return f" ({first[:LONGEST_MESSAGE]})" if first else ""

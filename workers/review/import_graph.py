@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
+from memory.parsing import parsed
 from workers.diffs import Change
-from workers.review.source import parsed
 from workers.sandbox.checkout_files import is_test_file
 
 MAX_TEST_FILES = 100

@@ -1,18 +1,16 @@
-"""Files of an untrusted checkout: read within limits, and Python parsed without running it."""
+"""Files of an untrusted checkout, read within limits, and the scopes in their Python."""
 
 from __future__ import annotations
 
 import ast
 import os
 import stat
-import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.parsing import PARSE_ERRORS, read_module
+from memory.parsing import parsed
 from workers.errors import ApprenticeError
 
 MAX_BYTES = 1_000_000
@@ -88,9 +86,6 @@ def _python_paths(root: Path) -> Iterator[str]:
                 yield path
 
 
-_ONE_AT_A_TIME = threading.Lock()
-"""Which warnings are shown is a setting of the whole process, and detectors read side by side."""
-
 STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 """The nodes that hold statements; functions and classes are never inside of anything else."""
 
@@ -102,16 +97,6 @@ class CodeScope:
     name: str
     line: int
     end_line: int
-
-
-def parsed(text: str) -> ast.Module | None:
-    """The syntax tree, or None when this interpreter cannot read it."""
-    with _ONE_AT_A_TIME, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
-        try:
-            return read_module(text)
-        except PARSE_ERRORS:
-            return None
 
 
 def scopes(text: str) -> tuple[CodeScope, ...]:

@@ -19,12 +19,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memory.model import Proof, Suggestion
+from memory.parsing import parsed
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
 from workers.review.findings import FindingWithFix, harm, order, seen_in
 from workers.review.import_graph import ImportGraph
-from workers.review.source import parsed
 from workers.sandbox.report import TestReport
 
 MAX_LINES = 20

@@ -66,7 +66,8 @@ def test_any_order_of_arrival_gives_the_same_table(entries: list[Entry]) -> None
     with tempfile.TemporaryDirectory() as home:
         for name, order in (("given", entries), ("sorted", sorted(entries, key=lambda each: repr(each[1])))):
             with migrated_store(Path(home, f"{name}.db")) as store:
-                store.ledger.append_decisions({about.id: about for about, _ in entries}.values())
+                for each in {about.id: about for about, _ in entries}.values():
+                    store.ledger.append_decision(each)
                 for about, entry in order:
                     if isinstance(entry, Outcome):
                         store.ledger.append_outcome(entry, contributions_of_outcome(about, entry))

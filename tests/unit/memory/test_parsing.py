@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import gc
 import time
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory.parsing import no_collections, older, parse_expression, parse_module, read_module
+from memory.parsing import no_collections, older, parse_expression, parse_module, parsed, read_module
 
 DEEP = "x = " + "(" * 40 + "1" + " + 1)" * 40 + "\n"
 LONG = DEEP * 150
@@ -105,3 +106,16 @@ def test_hostile_texts_take_linear_time(text: str) -> None:
     made = older(f"def f[T](): ...\n{text}", SyntaxError("", ("", 1, 1, "")))
     assert made is not None
     assert len(made.text) == len(text) + 16
+
+
+@pytest.mark.parametrize("text", ["def", "a\0b", "(" * 500])
+def test_what_cannot_be_read_has_no_tree(text: str) -> None:
+    """Whatever the reason."""
+    assert parsed(text) is None
+
+
+def test_odd_escapes_of_others_are_no_warnings_of_ours() -> None:
+    """Python warns of them wherever a text is parsed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parsed("'\\d'") is not None

@@ -121,9 +121,9 @@ def test_a_version_worse_than_its_former_gives_way() -> None:
 @pytest.mark.slow
 def test_going_back_is_an_event(store: Store) -> None:
     """The check appends what it did once, the store's version is the former, and nothing is found worse afterwards."""
-    store.ledger.append_decisions(entry.decision for entry in arms(600, learned=0.3, control=0.8))
     for entry in arms(600, learned=0.3, control=0.8):
         assert entry.outcome is not None
+        store.ledger.append_decision(entry.decision)
         store.ledger.append_outcome(entry.outcome, ())
     went = check(store, at(1000), "e1")
     assert went is not None

@@ -38,7 +38,7 @@ def worse_than_control(context: JobContext) -> None:
         arm = Arm.CONTROL if number % 5 == 0 else Arm.LEARNED
         entry = logged(number, EVEN, "a", proven=arm is Arm.CONTROL, arm=arm, version=PRESENT.version)
         assert entry.outcome is not None
-        ledger.append_decisions([entry.decision])
+        ledger.append_decision(entry.decision)
         ledger.append_outcome(entry.outcome, contributions_of_outcome(entry.decision, entry.outcome))
 
 

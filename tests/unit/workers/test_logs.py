@@ -168,9 +168,9 @@ def test_settings_register_their_secrets(tmp_path: Path) -> None:
         home=tmp_path,
         model_api_key="the-model-key-2",
         database_url="postgresql://us:the%2Fdatabase-3@db/x",
-        broker_url="redis://:the-broker-4@redis:6379/0",
+        broker_url="redis://:the-broker@-4@redis:6379/0",
     )
-    said = redact("the-webhook-secret-1 the-model-key-2 the/database-3 the%2Fdatabase-3 the-broker-4")
+    said = redact("the-webhook-secret-1 the-model-key-2 the/database-3 the%2Fdatabase-3 the-broker@-4")
     assert said == " ".join([REDACTED] * 5)
 
 

@@ -51,12 +51,14 @@ def test_lines_keep_their_numbers() -> None:
     [
         ("ghs_12345_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NSJ9.a1B2-c3_D4", ""),
         ("redis://:k3Yp9sVq2Lm@db:6379/0", "redis://@db:6379/0"),
+        ("postgres://ada:k3Yp@9sVq@2Lm@db/shop", "postgres://@db/shop"),
+        ("smtp://ada@shop.example:k3Yp9sVq2Lm@mail", "smtp://@mail"),
         ("x_ghp_" + "a1B2" * 9, "x_"),
         ("KEY_AKIA" + "A1B2" * 4, "KEY_"),
     ],
 )
 def test_forms_of_credentials(text: str, rest: str) -> None:
-    """An installation's token with a web token in it, a password without a user, and a token after an underscore."""
+    """A web token within a token, passwords and users' names with `@` or no user, and a token after an underscore."""
     assert redact(text) == (rest.replace("@", f"{REDACTED}@") if "@" in rest else rest + REDACTED)
 
 
@@ -68,6 +70,7 @@ def test_forms_of_credentials(text: str, rest: str) -> None:
         "git@github.com:o/r",
         "task_sk-learn",
         "x://h:80",
+        "ssh://git@h:22/a@b",
     ],
 )
 def test_code_is_no_credential(text: str) -> None:

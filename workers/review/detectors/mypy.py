@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from memory.model import Severity
+from memory.parsing import parsed
 from workers.json_fields import field
 from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
@@ -33,7 +34,6 @@ from workers.review.detectors.detector import (
 )
 from workers.review.detectors.rules import is_test_path
 from workers.review.project_options import MypyOptions
-from workers.review.source import parsed
 
 _OLDEST = 10
 """mypy knows no older Python 3; for those it reads as the oldest that it knows."""

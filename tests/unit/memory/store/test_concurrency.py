@@ -44,7 +44,8 @@ with open_store(url) as store:
         ledger.append_outcome(outcome, contributions_of_outcome(about, outcome))
     def hear(number):
         about = decision(number)
-        ledger.append_decisions([about, decision(number + 1)])
+        for each in [about, decision(number + 1)]:
+            ledger.append_decision(each)
         given = signal(about, number)
         ledger.append_signal(given, contributions_of_signal(about, given))
     def take_back(number):

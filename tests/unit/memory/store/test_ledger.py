@@ -64,7 +64,7 @@ def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: dat
     late = decide("a", subject="f1", created_at=now + timedelta(seconds=1))
     early = decide("b", subject="f1")
     other = decide("c", subject="f2", task_id="t2")
-    assert store.ledger.append_decisions([late, early, other]) == 3
+    assert sum(map(store.ledger.append_decision, [late, early, other])) == 3
     assert store.ledger.decision("a") == late
     assert store.ledger.decision("z") is None
     assert store.ledger.decisions_about("f1") == [early, late]
@@ -76,8 +76,8 @@ def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: dat
 
 def test_a_known_decision_stays_as_it_was(store: Store, decide: Decide) -> None:
     """Appending a known id again changes nothing: the past is not rewritten."""
-    store.ledger.append_decisions([decide("a")])
-    assert store.ledger.append_decisions([decide("a", chosen="swap"), decide("b")]) == 1
+    store.ledger.append_decision(decide("a"))
+    assert sum(map(store.ledger.append_decision, [decide("a", chosen="swap"), decide("b")])) == 1
     assert store.ledger.decision("a") == decide("a")
 
 
@@ -85,7 +85,7 @@ def test_an_outcome_counts_once(
     store: Store, decide: Decide, judge: Judge, contribute: Contribute, now: datetime
 ) -> None:
     """A decision's outcome is appended once and adds to the cells once."""
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     parts = [contribute(MILLION, MILLION // 2), contribute(MILLION, MILLION)]
     assert store.ledger.append_outcome(judge(), parts)
     assert not store.ledger.append_outcome(judge(target=1.0), parts)
@@ -101,7 +101,7 @@ def test_an_event_is_one_signal(
     store: Store, decide: Decide, react: React, contribute: Contribute, now: datetime
 ) -> None:
     """The same decision, kind, source and retraction is one signal, whatever id it comes under."""
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     assert store.ledger.append_signal(react("s1"), [contribute(MILLION, MILLION)])
     assert not store.ledger.append_signal(react("s2"), [contribute(MILLION, MILLION)])
     assert store.ledger.append_signal(react("s3", source="reaction:2"), [contribute(MILLION, 0)])
@@ -121,7 +121,8 @@ def test_a_retracted_signal_is_not_live(
     store: Store, decide: Decide, react: React, contribute: Contribute, now: datetime
 ) -> None:
     """What was taken back is no longer live, its retraction neither, and the cells are as if it had never been."""
-    store.ledger.append_decisions([decide("d1"), decide("d2")])
+    for each in [decide("d1"), decide("d2")]:
+        store.ledger.append_decision(each)
     before = store.ledger.cells_digest()
     kept = react("k", "d2")
     store.ledger.append_signal(react("s1"), [contribute(MILLION, MILLION)])
@@ -137,7 +138,8 @@ def test_a_retracted_signal_is_not_live(
 
 def test_many_decisions_can_be_asked_about(store: Store, decide: Decide, react: React) -> None:
     """More decisions than one statement has room for can be asked about at once."""
-    store.ledger.append_decisions([decide("d1"), decide("d2")])
+    for each in [decide("d1"), decide("d2")]:
+        store.ledger.append_decision(each)
     store.ledger.append_signal(react("s1", "d1"), [])
     store.ledger.append_signal(react("s0", "d2"), [])
     many = ["d1", *(f"x{number}" for number in range(70_000)), "d2"]
@@ -155,7 +157,7 @@ def test_nothing_comes_of_no_decision(store: Store, judge: Judge, react: React) 
 @pytest.mark.parametrize("table", ["decisions", "outcomes", "signals"])
 def test_the_past_cannot_be_changed(store: Store, decide: Decide, judge: Judge, react: React, table: str) -> None:
     """The database itself refuses to change or remove what stands in the ledger, by whatever statement."""
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     store.ledger.append_outcome(judge(), [])
     store.ledger.append_signal(react(), [])
     by_dialect = {
@@ -173,7 +175,7 @@ def test_the_past_cannot_be_changed(store: Store, decide: Decide, judge: Judge, 
 
 def test_threads_lose_no_contribution(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
     """Eight threads that add to the same cells in different orders lose nothing."""
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     keys = [f"k{number}" for number in range(5)]
 
     def add(number: int) -> None:
@@ -195,7 +197,7 @@ def test_processes_lose_no_contribution(
     run_together: Callable[[str, list[list[str]]], list[str]],
 ) -> None:
     """Processes that add to the same cells in opposite orders lose nothing and do not deadlock."""
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     run_together(ADD_MANY, [[database_url, "0"], [database_url, "1"]])
     levels = [Level(scope="s", key=key) for key in "abc"]
     cells = store.ledger.totals(levels)
@@ -206,7 +208,8 @@ def test_processes_lose_no_contribution(
 
 def test_the_summary_counts_by_choice(store: Store, decide: Decide, judge: Judge, react: React) -> None:
     """The summary has one entry for each kind, arm and choice, with outcomes and the signals not taken back."""
-    store.ledger.append_decisions([decide("a"), decide("b"), decide("c", arm=Arm.CONTROL), decide("d", chosen="swap")])
+    for each in [decide("a"), decide("b"), decide("c", arm=Arm.CONTROL), decide("d", chosen="swap")]:
+        store.ledger.append_decision(each)
     store.ledger.append_outcome(judge("a", target=0.25), [])
     store.ledger.append_outcome(judge("b", target=0.75), [])
     store.ledger.append_signal(react("s1", "a"), [])
@@ -220,7 +223,8 @@ def test_only_decisions_with_feedback_are_read(
 ) -> None:
     """Newest first, of one kind, since a time and so many at most."""
     made = [decide(f"d{n}", created_at=now + timedelta(hours=n)) for n in range(4)]
-    store.ledger.append_decisions(made)
+    for each in made:
+        store.ledger.append_decision(each)
     for n in (0, 1, 3):
         store.ledger.append_signal(react(f"s{n}", f"d{n}"), [])
     assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR)] == ["d3", "d1", "d0"]

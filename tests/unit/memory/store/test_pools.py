@@ -57,7 +57,7 @@ def test_a_share_is_bounded(weight: int, value: int) -> None:
 def teach(store: Store, decide: Decide, react: React, *parts: Contribution) -> None:
     """Append contributions, each with a signal of its own."""
     number = store.ledger.counts()["signals"]
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     for position, part in enumerate(parts, start=number):
         store.ledger.append_signal(react(f"s{position}", source=f"e:{position}"), [part])
 
@@ -128,7 +128,7 @@ def test_a_table_of_many_cells_at_once_is_the_same(
         contribute(-p.weight, -p.value, key=p.level.key, repository=p.repository, teacher=p.teacher) for p in parts
     ]
     empty = store.ledger.cells_digest()
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     store.ledger.append_signal(react("s-all", source="all"), parts)
     at_once = store.ledger.cells_digest()
     store.ledger.append_signal(react("s-none", source="none"), negative)

@@ -47,7 +47,8 @@ def history(decide: Decide, judge: Judge, react: React) -> tuple[list[Decision],
 def test_rebuilding_gives_the_same_table(store: Store, decide: Decide, judge: Judge, react: React) -> None:
     """The table derived anew from the whole ledger equals, bit for bit, the one that grew with it."""
     decisions, outcomes, signals = history(decide, judge, react)
-    store.ledger.append_decisions(decisions)
+    for each in decisions:
+        store.ledger.append_decision(each)
     empty = store.ledger.cells_digest()
     for outcome in outcomes:
         decision = store.ledger.decision(outcome.decision_id)
@@ -80,7 +81,8 @@ def test_the_order_of_events_does_not_matter(
     digests = []
     with migrated_store(tmp_path_factory.mktemp("other") / "other.db") as other:
         for each, seed in ((store, 1), (other, 2)):
-            each.ledger.append_decisions(decisions)
+            for decision in decisions:
+                each.ledger.append_decision(decision)
             for outcome in random.Random(seed).sample(outcomes, len(outcomes)):
                 each.ledger.append_outcome(outcome, contributions_of_outcome(by_id[outcome.decision_id], outcome))
             for signal in random.Random(seed).sample(signals, len(signals)):
@@ -91,7 +93,7 @@ def test_the_order_of_events_does_not_matter(
 
 def test_a_failed_rebuild_leaves_the_table(store: Store, decide: Decide, judge: Judge, contribute: Contribute) -> None:
     """When a rebuild breaks half-way, the table is as it was."""
-    store.ledger.append_decisions([decide()])
+    store.ledger.append_decision(decide())
     store.ledger.append_outcome(judge(), [contribute(MILLION, MILLION)])
     before = store.ledger.cells_digest()
 
@@ -106,7 +108,7 @@ def test_a_failed_rebuild_leaves_the_table(store: Store, decide: Decide, judge: 
 def test_a_rebuild_beside_appends_loses_nothing(store: Store, decide: Decide, react: React) -> None:
     """Signals appended while the table is rebuilt again and again are all in it at the end."""
     decision = decide()
-    store.ledger.append_decisions([decision])
+    store.ledger.append_decision(decision)
 
     def append(number: int) -> None:
         signal = react(f"s{number}", source=f"e:{number}")

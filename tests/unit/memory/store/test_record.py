@@ -44,7 +44,8 @@ def test_everything_that_came_of_a_decision_comes_with_it(
     now: datetime,
 ) -> None:
     """Decisions in the order of time, each with its outcome and with the signals that were not taken back."""
-    store.ledger.append_decisions([decide("d2", created_at=now + timedelta(seconds=1)), decide("d1")])
+    for each in [decide("d2", created_at=now + timedelta(seconds=1)), decide("d1")]:
+        store.ledger.append_decision(each)
     store.ledger.append_outcome(judge("d1"), ())
     for signal in (react("s1"), react("s2", source="reaction:2"), react("s3", retracts="s1")):
         store.ledger.append_signal(signal, ())

@@ -78,12 +78,16 @@ def test_odd_calls_are_told(checkout: Checkout, name: str, arguments: dict[str, 
 
 
 def test_an_excluded_file_is_not_edited(tmp_path: Path, checkout: Checkout) -> None:
-    """The model is told which file of the repository says so; it may still read it."""
-    excluding = Checkout(tmp_path / "tree", PathChoices(exclude=("src",)))
+    """The model is told which file of the repository says so; it may still read it, and adds no test there either."""
+    excluding = Checkout(tmp_path / "tree", PathChoices(exclude=("src", "tests")))
     asked: dict[str, object] = {"path": "src/a.py", "old": "    return n / 3\n", "new": "    return n / 2\n"}
     assert ".github/apprentice.yml" in use(excluding, "edit", asked)
     assert "error" not in use(checkout, "edit", asked)
     assert "return n / 3" in use(excluding, "read", {"path": "src/a.py"})
+    test: dict[str, object] = {"path": "tests/test_half.py", "text": "def test_half():\n    assert False\n"}
+    assert ".github/apprentice.yml" in use(excluding, "add_test", test)
+    assert excluding.added_tests == {}
+    assert "added" in use(checkout, "add_test", test)
 
 
 def test_a_file_is_no_directory_as_well(checkout: Checkout) -> None:

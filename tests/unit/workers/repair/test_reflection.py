@@ -90,3 +90,9 @@ def test_unproven() -> None:
     assert words(AttemptOutcome.UNPROVEN, near(2), plausible=1, objection=objection) == snapshot(
         "operators: 1 of 12 edits pass the failing tests, and none is proven. Best was swap_operator at shop/tax.py:7: t.py::c passed before, and not with it."
     )
+
+
+def test_a_message_is_cut_without_a_part_of_a_password() -> None:
+    """It is removed while the end of its address shows what it is."""
+    message = f"{'-' * 95} postgresql://ada:k3Yp9sVq2Lm@db/shop"
+    assert "k3Yp" not in words(AttemptOutcome.NOTHING_PLAUSIBLE, near(0, "TypeError", message))

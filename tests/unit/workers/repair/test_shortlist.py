@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Clock, Shortlist, shortlist
+from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Deadline, Shortlist, shortlist
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.engines.search.session import rivals
 from workers.repair.judging.ranking import changed_characters
@@ -34,16 +34,16 @@ def verdict(
     return ScreenVerdict(candidate=candidate(source), plausible=plausible, passed=passed, error_type=error_type)
 
 
-def listed(verdicts: list[ScreenVerdict], clock: Clock) -> tuple[Shortlist, AttemptTally]:
+def listed(verdicts: list[ScreenVerdict], deadline: Deadline) -> tuple[Shortlist, AttemptTally]:
     tally = AttemptTally(failure=FAILURE)
-    found = shortlist(candidate("one"), iter(verdicts), tally, clock)
+    found = shortlist(candidate("one"), iter(verdicts), tally, deadline)
     return found, tally
 
 
 def test_a_plausible_candidate_comes_with_its_rivals() -> None:
     """A limited number of further candidates is screened before anything is proven; that is a thorough search."""
     verdicts = [verdict("two", plausible=True), *(verdict(f"wrong {n}") for n in range(RIVALS))]
-    found, tally = listed([*verdicts, verdict("three", plausible=True)], Clock(math.inf))
+    found, tally = listed([*verdicts, verdict("three", plausible=True)], Deadline(math.inf))
     assert [c.source for c in found.candidates] == ["one", "two"]
     assert found.thorough
     assert (tally.candidates, tally.rivals, tally.plausible) == (0, RIVALS, 1)
@@ -52,7 +52,7 @@ def test_a_plausible_candidate_comes_with_its_rivals() -> None:
 def test_the_search_for_rivals_ends_when_there_are_many() -> None:
     """No more than a limited number of plausible candidates is compared."""
     verdicts = [verdict(f"right {n}", plausible=True) for n in range(RIVALS)]
-    assert len(listed(verdicts, Clock(math.inf))[0].candidates) == MOST_PLAUSIBLE
+    assert len(listed(verdicts, Deadline(math.inf))[0].candidates) == MOST_PLAUSIBLE
 
 
 @pytest.mark.parametrize(("screened", "thorough"), [(THOROUGH - 1, False), (THOROUGH, True)])
@@ -62,16 +62,16 @@ def test_a_search_that_time_cut_short_is_not_thorough(screened: int, thorough: b
 
     def slow() -> Iterator[ScreenVerdict]:
         yield from (verdict(f"wrong {n}") for n in range(screened - 1))
-        clock.rang = True
+        deadline.expired = True
         yield verdict("the last one")
 
-    clock = Clock(started + 3600)
-    assert shortlist(candidate("one"), slow(), AttemptTally(failure=FAILURE), clock).thorough is thorough
+    deadline = Deadline(started + 3600)
+    assert shortlist(candidate("one"), slow(), AttemptTally(failure=FAILURE), deadline).thorough is thorough
 
 
 def test_a_search_that_came_to_its_end_is_thorough() -> None:
     """Where few edits are possible, all of them were tried."""
-    assert listed([verdict("wrong")], Clock(math.inf))[0].thorough
+    assert listed([verdict("wrong")], Deadline(math.inf))[0].thorough
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_nothing_is_near_when_every_candidate_leaves_the_failure_as_it_was() -> 
     assert not tally.moved()
 
 
-def test_a_clock_remembers_that_it_rang() -> None:
+def test_a_deadline_remembers_that_it_expired() -> None:
     """Whether time ran out is known afterwards."""
-    clock = Clock(-math.inf)
-    assert not clock.rang
-    assert clock()
-    assert clock.rang
+    deadline = Deadline(-math.inf)
+    assert not deadline.expired
+    assert deadline()
+    assert deadline.expired
 
 
 def test_rivals_of_an_edit_are_in_its_line_and_in_the_condition_that_decides_whether_it_runs() -> None:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 from functools import cached_property
 
-from workers.repair.engines.search.scope import FunctionNode, parsed
+from memory.parsing import parsed
+from workers.repair.engines.search.scope import FunctionNode
 
 
 class Outline:

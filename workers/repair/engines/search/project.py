@@ -11,9 +11,10 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from memory.model import Failure
+from memory.parsing import parsed
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.evidence import Evidence, evidence_of
-from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called, parsed
+from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called
 
 _DOCTEST = re.compile(r"^[ \t]*>>>[ \t]*(.+)$", re.MULTILINE)
 _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")

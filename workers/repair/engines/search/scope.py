@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from memory.parsing import PARSE_ERRORS, read_module
-
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -200,14 +198,6 @@ class ModuleScope:
                 found[scope.name] = scope
                 queue.extend(scope.bases)
         return tuple(found.values())
-
-
-def parsed(source: str) -> ast.Module | None:
-    """A source's syntax tree; None if it has none."""
-    try:
-        return read_module(source)
-    except PARSE_ERRORS:
-        return None
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -11,23 +11,24 @@ from itertools import chain, islice, zip_longest
 from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
+from memory.parsing import parsed
 from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
+from workers.redaction import redact
 from workers.repair.attempt import (
     LONGEST_MESSAGE,
     RIVAL_SECONDS,
     RIVAL_SHARE,
     RIVALS,
     AttemptTally,
-    Clock,
+    Deadline,
     reflection,
     shortlist,
 )
 from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect
 from workers.repair.engines.search.localise import deciding_lines, suspects
-from workers.repair.engines.search.scope import parsed
 from workers.repair.engines.search.search import combine, propose
 from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
@@ -92,7 +93,7 @@ class SearchSession:
         self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
         self._wanted = screening_tests(reproduction, failure, self._suspects)
         self._open = open_pool(sandbox, project, self._wanted, limits=limits)
-        self._clock = Clock(math.inf)
+        self._deadline = Deadline(math.inf)
         self._pool: RunnerPool | None = None
 
     def __enter__(self) -> SearchSession:
@@ -158,21 +159,21 @@ class SearchSession:
         """
         assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
-        clock = self._clock = Clock(deadline)
+        limit = self._deadline = Deadline(deadline)
         self._pool.deadline = deadline
         tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
-        verdicts = self._watched(self._screened(stream, clock), stream)
+        verdicts = self._watched(self._screened(stream, limit), stream)
         proofs = Proofs(self._prover, seed, self._passing, self.diff)
         for verdict in verdicts:
             tally.add(verdict)
             if verdict.plausible:
-                listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
+                listed = shortlist(verdict.candidate, verdicts, tally, limit.share(RIVAL_SHARE, RIVAL_SECONDS))
                 self._progress("running all tests with what passes, to prove it")
                 proofs.prove(self._comparer.field(listed, self._observed, seed))
             if proofs.finished():
                 break
-        outcome = outcome_of(proofs, spent=clock.rang)
+        outcome = outcome_of(proofs, spent=limit.expired)
         return self._result(tally, proofs, tuple(strategies), outcome, self.screened[before:])
 
     def _passing(self, candidates: Sequence[Candidate], tests: Mapping[str, float]) -> frozenset[Candidate]:
@@ -183,12 +184,12 @@ class SearchSession:
         if seconds:  # else a fork passes what fails afresh, and running it again shows nothing new
             self._demanded |= seconds.keys()
             self._pool.demand(seconds)
-        verdicts = self._pool.verdicts(candidates, deadline=self._clock)
+        verdicts = self._pool.verdicts(candidates, deadline=self._deadline)
         return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
 
     def _observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves; None where that cannot be observed, or where the time is up."""
-        return self._pool.observed(candidate, observe) if self._pool is not None and not self._clock() else None
+        return self._pool.observed(candidate, observe) if self._pool is not None and not self._deadline() else None
 
     def _unsuspected(self) -> str:
         """Why there is nothing to try, if that is so."""
@@ -232,11 +233,11 @@ class SearchSession:
         self._proposed.add((candidate.path, candidate.source))
         return not known
 
-    def _screened(self, stream: Stream, clock: Clock) -> Iterator[ScreenVerdict]:
+    def _screened(self, stream: Stream, deadline: Deadline) -> Iterator[ScreenVerdict]:
         """Verdicts on all that is in the stream: the pool reads ahead, so that more may be put there after its end."""
         assert self._pool is not None
-        while stream.left and not clock():
-            for verdict in self._pool.verdicts(stream, deadline=clock):
+        while stream.left and not deadline():
+            for verdict in self._pool.verdicts(stream, deadline=deadline):
                 self.screened.append(self.digest(verdict.candidate))
                 yield verdict
 
@@ -298,7 +299,7 @@ class SearchSession:
             edit=self.diff(found),
             passed=tally.nearest.passed,
             error_type=tally.nearest.error_type,
-            message=tally.nearest.message[:LONGEST_MESSAGE],
+            message=redact(tally.nearest.message)[:LONGEST_MESSAGE],
         )
 
     def _result(

@@ -155,7 +155,7 @@ def _forget_output() -> None:
             continue
 
 
-class Warm:
+class CollectedProcess:
     """Forks; both sides hold one of these. `inside` is the role to take in the fork, and None in the front.
 
     In the front `unfit` says why the process cannot be used, and is empty when it can.
@@ -203,13 +203,13 @@ class HeldBack(Warning):
     """In the place of a warning of the project, until its module may be imported."""
 
 
-class Gate:
+class ForkPlugin:
     """Holds pytest before it loads anything of the project; each fork goes on from there, in the role it was given."""
 
     def __init__(self, opening: Message, host: Line) -> None:
         self._opening = opening
         self._host = host
-        self._role: Collecting | Fresh | None = None
+        self._role: Collecting | FreshImport | None = None
         self._held = False
         self._recorder = Recorder()
         self.trial = Trial(self._play)
@@ -263,7 +263,7 @@ class Gate:
     def _serve(self) -> None:
         """Serve the host; returns in forks only."""
         gc.freeze()  # a collection in a fork would touch, and so copy, every page of the heap
-        warm = Warm(self._opening["root"], self._recorder)
+        warm = CollectedProcess(self._opening["root"], self._recorder)
         if warm.inside is not None:
             self._take(warm.inside)
             return
@@ -280,7 +280,7 @@ class Gate:
             if answer is None:
                 side = fork(request["cpu"][1])
                 if not side.pid:
-                    self._take(Fresh(side, request))
+                    self._take(FreshImport(side, request))
                     return
                 answer = answer_of(side.wait(request["wall"]), "fresh")
             edit.undo()
@@ -288,14 +288,14 @@ class Gate:
             self._host.write(dict(answer, **(self._host.read() or {})))
         os._exit(0)
 
-    def _take(self, role: Collecting | Fresh) -> None:
+    def _take(self, role: Collecting | FreshImport) -> None:
         self._role = role
         if self._held:
             _pytest.config.parse_warning_filter.cache_clear()
         self._host.close()
 
 
-class Fresh:
+class FreshImport:
     """The role of a fork that tries one edit with everything imported anew."""
 
     def __init__(self, side: Fork, request: Message) -> None:
@@ -366,7 +366,7 @@ def main() -> None:
     if opening is None:
         return
     _look_like_pytest(opening["args"])
-    gate = Gate(opening, host)
+    gate = ForkPlugin(opening, host)
     gate.hold_back_warnings()
     gate.watch()
     try:

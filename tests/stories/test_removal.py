@@ -1,0 +1,88 @@
+"""The App is removed from a repository, uninstalled or suspended: nothing more is asked for, and a later installation works."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.model.jobs import JobState
+from tests.stories.test_identity import app_of
+from tests.stories.test_outages import answer, ours
+from tests.stories.town import BOT, REPOSITORY, Town
+from workers.queue.sweeper import enqueue_polls
+
+pytestmark = pytest.mark.sandbox
+
+UNUSED: dict[str, str | bytes | None] = {"pantry/labels.py": "import os\n\n\ndef label(name):\n    return name\n"}
+EVERY = 600.0
+
+
+def asked(town: Town) -> int:
+    """How often a token for a repository was asked for so far."""
+    return sum(each.path.endswith("/access_tokens") for each in town.playground.requests)
+
+
+def sweep(town: Town, times: int = 1) -> None:
+    """What the sweeper enqueues every ten minutes is done."""
+    for _ in range(times):
+        town.clock.pass_by(EVERY)
+        enqueue_polls(town.context.store, town.clock(), every=EVERY)
+        town.settle()
+
+
+def leave(town: Town, how: str) -> None:
+    """Take the App away from the repository, while a command waits there."""
+    number = town.maya.open_issue(REPOSITORY, "How do I measure a cup?", "")
+    town.maya.comment(REPOSITORY, number, "@apprentice help")
+    town.playground.drain()
+    town.clock.pass_by(3600)  # no token lasts any more
+    (installation,) = town.playground.world.installations.values()
+    if how == "uninstalled":
+        town.playground.uninstall(installation)
+    elif how == "removed":
+        town.playground.remove(installation, REPOSITORY)
+    else:
+        town.playground.delete(REPOSITORY)
+    town.settle()
+
+
+@pytest.mark.parametrize("how", ["uninstalled", "removed", "deleted"])
+def test_a_repository_that_is_gone(how: str, town: Town) -> None:
+    """A command that waited ends without a report, and no later sweep asks for a token; of a deletion GitHub sends no event."""
+    town.propose("labels", UNUSED)
+    leave(town, how)
+    assert town.context.store.job_control.listed([*JobState], kind="report", most=1) == []
+    sweep(town)
+    before = asked(town)
+    sweep(town, 3)
+    assert asked(town) == before
+
+
+@pytest.mark.parametrize("how", ["uninstalled", "removed"])
+def test_a_later_installation(how: str, town: Town) -> None:
+    """Commands are answered again, and reactions to what is posted from then on are polled."""
+    leave(town, how)
+    town.playground.install(app_of(town), REPOSITORY)
+    town.settle()
+    assert len(town.say(town.issue("A question", ""), "@apprentice help")) == 1
+    town.propose("labels", UNUSED)
+    sweep(town)
+    polls = town.context.store.job_control.listed([*JobState], kind="poll", most=9)
+    assert [each.state for each in polls] == [JobState.DONE]
+
+
+def test_a_suspension(town: Town) -> None:
+    """What waits goes on after it, and a token is asked for once an hour until then."""
+    town.propose("labels", UNUSED)
+    number = town.maya.open_issue(REPOSITORY, "How do I measure a cup?", "")
+    town.maya.comment(REPOSITORY, number, "@apprentice help")
+    town.playground.drain()
+    town.clock.pass_by(3600)
+    suspended = ours(answer(403, {"message": "This installation has been suspended"}))
+    town.playground.before("POST", "/access_tokens$", suspended, nth=0)
+    before = asked(town)
+    sweep(town, 11)
+    assert asked(town) == before + 2
+    assert town.count(JobState.FAILED) == 0
+    town.playground.undisturbed()
+    town.later(3600)
+    assert [each.author for each in town.answers(number)] == [BOT]
