@@ -328,7 +328,6 @@ def _unknown(severity: Severity) -> PastFinding:
         burst=1,
         fate=Fate.LEFT,
         until=0,
-        by="",
     )
 
 
