@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
 from workers.history.learn import learn, settled
 from workers.review.detectors.linters import Ruff
-from workers.review.detectors.rules import is_selected
+from workers.review.detectors.rules import BANDIT_SKIP, RUFF_IGNORE, RUFF_SELECT, SYNTAX_ERROR, is_of
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.work_tree import git_directory
 
@@ -142,6 +143,15 @@ def read(path: Path, store: Store, most: int, *, ruff_alone: bool = False) -> fl
 
 
 # ── Backtest ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def is_selected(tool: str, rule: str) -> bool:
+    """Whether a rule is among those that a review asks for."""
+    if tool == "bandit":
+        return rule not in BANDIT_SKIP
+    selected, ignored = (any(is_of(rule, each) for each in codes) for codes in (RUFF_SELECT, RUFF_IGNORE))
+    return rule == SYNTAX_ERROR or (selected and not ignored)
 
 
 def of_selection(findings: Iterable[PastFinding]) -> list[PastFinding]:

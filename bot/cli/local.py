@@ -96,7 +96,7 @@ def fix(
         refuse("--patch prints the patch and nothing else; leave out --apply and --json")
     with _working("no file of yours was changed; what was learned so far is kept", quiet=quiet) as progress:
         from bot import local
-        from bot.cli import fix_text, json_output
+        from bot.cli import fix_output, json_output
         from workers.context import open_context
 
         try:
@@ -111,10 +111,10 @@ def fix(
     if as_json:
         print_json(json_output.repaired_json(result))
     elif patch:
-        notes.print(fix_text.verdict(result, progress.seconds), markup=False)
+        notes.print(fix_output.verdict(result, progress.seconds), markup=False)
         print_exactly(whole)
     else:
-        fix_text.print_repaired(result, out, seconds=progress.seconds, applied=apply, detail=detail)
+        fix_output.print_repaired(result, out, seconds=progress.seconds, applied=apply, detail=detail)
     raise typer.Exit(_exit_code(result))
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bot.cli import data, evaluate, history, jobs, local, operate, stats, upkeep, where
+from bot.cli import data, evaluate, history, jobs, local, operate, stats, where
 from bot.cli.console import (
     BAD_INPUT,
     AsJson,
@@ -116,9 +116,9 @@ command(OPERATE, "apprentice up")(operate.up)
 command(OPERATE, "apprentice jobs list", "apprentice jobs show 4e46c8a83758", "apprentice jobs retry --state dead")(
     jobs.jobs
 )
-command(OPERATE, "apprentice prune")(upkeep.prune)
-command(OPERATE, "apprentice backup /backup/apprentice.db")(upkeep.backup)
-command(OPERATE, "apprentice restore /backup/apprentice.db")(upkeep.restore)
+command(OPERATE, "apprentice prune")(operate.prune)
+command(OPERATE, "apprentice backup /backup/apprentice.db")(operate.backup)
+command(OPERATE, "apprentice restore /backup/apprentice.db")(operate.restore)
 
 
 @command(TRY, "apprentice demo", "apprentice demo --stay")

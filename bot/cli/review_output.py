@@ -1,4 +1,4 @@
-"""Where a review goes: one format on standard output, any others to files, and the exit code."""
+"""Where a review goes, in one format on standard output and any others in files, and its text: what the tests say, then the findings by what a pull request's review does with them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ import io
 import json
 import secrets
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bot.cli import json_output, report_formats, review_text
+from rich.console import Console
+from rich.markup import escape
+from rich.syntax import Syntax
+
+from bot.cli import json_output, report_formats
 from bot.cli.console import Detail, out, print_json
+from bot.cli.fix_output import SHOWN, THEME, print_diff, print_proof, print_question, print_some, unusual
 from bot.cli.local import FailOn, Format
 from bot.cli.review_report import report_of
 from bot.cli.terminal import Terminal, visible
 from bot.local import LocalReview
 from memory.errors import StoreError
+from memory.model import Action, Finding, Suggestion
 from workers.errors import ApprenticeError, BadInput
+from workers.messages import tests
+from workers.messages.markdown import counted
+from workers.messages.review import fixing_command
+
+HIDDEN = "to hide"
+PLACES = {
+    "to post beside the code": (Action.INLINE, Action.INLINE_SUGGESTION),
+    "to list in the summary": (Action.SUMMARY,),
+    HIDDEN: (Action.HOLD,),
+}
+"""What a pull request's review would do with a finding."""
+
+MOST_OF_A_PLACE = 20
 
 
 def printed_as(format_: Format | None, *, as_json: bool) -> Format:
@@ -73,7 +93,7 @@ def write(
         except OSError as error:
             raise BadInput(f"cannot write {path}: {error.strerror}") from None
     if printed is Format.TEXT:
-        review_text.print_reviewed(result, out, seconds=seconds, detail=detail)
+        print_reviewed(result, out, seconds=seconds, detail=detail)
     elif printed is Format.JSON:
         print_json(json_output.reviewed_json(result))
     else:
@@ -94,7 +114,7 @@ def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float 
         case Format.TEXT:
             text = io.StringIO()
             plain = Terminal(file=text, highlight=False, emoji=False, soft_wrap=True)
-            review_text.print_reviewed(result, plain, seconds=seconds, detail=Detail.ALL)
+            print_reviewed(result, plain, seconds=seconds, detail=Detail.ALL)
             return text.getvalue()
         case Format.JSON:
             return visible(json.dumps(json_output.reviewed_json(result), indent=2, ensure_ascii=False)) + "\n"
@@ -104,3 +124,115 @@ def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float 
             return report_formats.rdjsonl(report_of(result))
         case Format.GITHUB:
             return report_formats.github(report_of(result))
+
+
+# ── The text ──
+
+
+def print_reviewed(result: LocalReview, out: Console, *, seconds: float, detail: Detail) -> None:
+    """The verdict and, unless that is all, what it rests on."""
+    out.print(f"[bold]{escape(verdict(result, seconds))}[/]")
+    reviewed = result.reviewed
+    if detail is Detail.VERDICT or not reviewed.change.files:
+        return
+    _print_tests(result, out, detail)
+    for place, actions in PLACES.items():
+        found = [each for each in result.shown() if result.decided[each.fingerprint].action in actions]
+        if found:
+            out.print(f"{_head(result, place, found)}:", markup=False)
+            _print_findings(found, out, detail, elsewhere={each.fingerprint for each in reviewed.elsewhere})
+    unread = [f"{path}: {reason}" for path, reason in reviewed.not_read.items()]
+    print_some(unread, out, detail, before="not read: ")
+
+
+def verdict(result: LocalReview, seconds: float) -> str:
+    """What the tests say of a change, how many findings there are and how much was read, in one line."""
+    reviewed, time = result.reviewed, f"{seconds:.1f} s"
+    if not reviewed.change.files:
+        return f"nothing to review: no file differs from {result.base}; {time}"
+    compared = reviewed.tests
+    headline = "no test was run" if compared is None else tests.headline(compared)
+    start = f"tests are broken: {headline}" if compared and compared.broken else f"{headline[0].lower()}{headline[1:]}"
+    unread = f", {len(reviewed.not_read)} not read" if reviewed.not_read else ""
+    return f"{start}; {_counts(result)}; {counted(reviewed.files_read, 'file')} read{unread}; {time}"
+
+
+def _counts(result: LocalReview) -> str:
+    """The number of findings, and of those in each place."""
+    shown = Counter(result.decided[each.fingerprint].action for each in result.shown())
+    numbers = {place: sum(shown[action] for action in actions) for place, actions in PLACES.items()}
+    parts = ", ".join(f"{number} {place}" for place, number in numbers.items() if number)
+    return f"{counted(shown.total(), 'finding')}{f': {parts}' if shown else ''}"
+
+
+def _head(result: LocalReview, place: str, found: Sequence[Finding]) -> str:
+    """Where a pull request's review shows these findings; of hidden ones, why it does not."""
+    head = f"{counted(len(found), 'finding')} {place}"
+    if place != HIDDEN:
+        return head
+    reasons = Counter((each.rule, result.decided[each.fingerprint].why.partition(";")[0]) for each in found)
+    why = ", ".join(f"{number} of {rule} ({reason})" for (rule, reason), number in reasons.most_common(SHOWN))
+    return f"{head}, because little use is expected: {why}"
+
+
+def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
+    reviewed = result.reviewed
+    if (compared := reviewed.tests) is not None:
+        for line in tests.lines(compared, every=detail is Detail.ALL):
+            out.print(line, markup=False)
+    part, fix = reviewed.culprit, reviewed.fix
+    if part is not None:
+        out.print("this part of the change breaks them; without it they pass:")
+        print_diff(part.patch, out)
+    if fix is not None and fix.proof is not None and not (part and fix.proof.contested):
+        but = f", but {unusual(fix.proof)}" if fix.proof.unusual else ""
+        if part is not None and part.patch == fix.patch:
+            out.print(f"a repair found the same edit{but}:", markup=False)
+        else:
+            out.print(f"with this change they pass{but}:", markup=False)
+            print_diff(fix.patch, out)
+        print_proof(fix.proof, out)
+        print_question(fix.proof, out)
+    if reviewed.unrepaired:
+        out.print(reviewed.unrepaired, markup=False)
+
+
+def _print_findings(found: Sequence[Finding], out: Console, detail: Detail, elsewhere: Collection[str]) -> None:
+    """Those of one rule together, and how many there are besides. Those `elsewhere` are not on a changed line."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in found:
+        groups.setdefault(finding.rule, []).append(finding)
+    left, of_a_rule = (len(found), len(found)) if detail is Detail.ALL else (MOST_OF_A_PLACE, SHOWN)
+    hidden = Counter[str]()
+    for rule, findings in groups.items():
+        shown = findings[: min(left, of_a_rule)]
+        left -= len(shown)
+        for finding in shown:
+            _print_finding(finding, out, ", not on a changed line" if finding.fingerprint in elsewhere else "")
+        if len(findings) > 1 and shown and (command := fixing_command(findings)):
+            out.print(f"  {command} fixes what it can", markup=False)
+        hidden[rule] = len(findings) - len(shown)
+    if hidden.total():
+        rules = ", ".join(f"{number} of {rule}" for rule, number in hidden.most_common(SHOWN) if number)
+        out.print(f"  and {hidden.total()} more (--verbose lists them): {rules}", markup=False)
+
+
+def _print_finding(finding: Finding, out: Console, where: str) -> None:
+    out.print(
+        f"  {escape(finding.path)}:{finding.line} [bold]{escape(finding.rule)}[/] ({finding.severity}{where}) "
+        f"{escape(finding.message)}  {escape(f'[{finding.fingerprint[:12]}]')}"
+    )
+    if finding.suggestion is not None and finding.suggestion.proof is not None:
+        _print_suggestion(finding.suggestion, out)
+
+
+def _print_suggestion(suggestion: Suggestion, out: Console) -> None:
+    first, last = suggestion.start_line, suggestion.end_line
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    if not suggestion.replacement:
+        out.print(f"    suggested, applied and tested: delete {lines}")
+        return
+    out.print(f"    suggested for {lines}, applied and tested:")
+    out.print(
+        Syntax("", "python", theme=THEME, background_color="default").highlight(suggestion.replacement.rstrip("\n"))
+    )

@@ -138,14 +138,14 @@ def _review(demo: DemoEnvironment) -> Sighting:
     demo.chapter("2  A pull request gets a review, and users answer")
     number = _propose(demo, "labels", "Print labels")
     comments = _reviewed(demo, number)
-    began = _acceptance(demo, REJECTED_RULE)
+    began = _acceptance(demo)
     _apply(demo, number, comments)
     liked = _about(comments, LIKED_RULE)
     for each in liked:
         demo.maintainer.react(REPOSITORY, each.id, LIKES)
         demo.say(f"{MAINTAINER} reacts 👍 to {LIKED_RULE} in line {each.line}")
     _reject(demo, number, comments)
-    ended = _acceptance(demo, REJECTED_RULE)
+    ended = _acceptance(demo)
     demo.note(f"{REJECTED_RULE}: expected acceptance", f"{began:.2f} → {ended:.2f}")
     demo.insist(ended < began, "rejections lower the expected acceptance")
     return next(s for s in _sightings(demo, number) if s.finding.rule == REJECTED_RULE)
@@ -204,9 +204,9 @@ def _signals(demo: DemoEnvironment, number: int, source: str) -> list[str]:
     return [s.source for s in demo.store.ledger.live_signals(decisions) if s.source.startswith(source)]
 
 
-def _acceptance(demo: DemoEnvironment, rule: str) -> float:
-    """The expected acceptance of a rule's next finding in this repository."""
-    sightings = [s for n in range(1, 50) for s in _sightings(demo, n) if s.finding.rule == rule]
+def _acceptance(demo: DemoEnvironment) -> float:
+    """The expected acceptance of the rejected rule's next finding in this repository."""
+    sightings = [s for n in range(1, 50) for s in _sightings(demo, n) if s.finding.rule == REJECTED_RULE]
     return _explained(demo, sightings[-1].decision_id).options[0].acceptance
 
 

@@ -67,13 +67,14 @@ class Relay:
         """Whether there is room in the queue, waiting for it until the end."""
         while self._room <= 0:
             self._room = await to_thread.run_sync(self._count_room, abandon_on_cancel=True)
-            if self._room <= 0 and await self._ends_within(LOOK_SECONDS):
+            if self._room <= 0 and await self._ends():
                 return False
         return True
 
-    async def _ends_within(self, seconds: float) -> bool:
+    async def _ends(self) -> bool:
+        """Whether the end comes before it is time to look again."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(LOOK_SECONDS):
                 return await self._ending.wait()
         except TimeoutError:
             return False

@@ -131,9 +131,9 @@ class Fate(StrEnum):
 class PastFinding:
     """What a review of the change `sha` would have found, and its fate.
 
-    `position` counts changes of the branch from 0; the fate was known at the change `until`, whose commit is `by`
-    (empty for what was left). `standing` is how often the same rule was broken on lines of the file that the change did
-    not touch, `burst` how often on those that it did, in all its files.
+    `position` counts changes of the branch from 0; the fate was known at the change `until`. `standing` is how often the same
+    rule was broken on lines of the file that the change did not touch, `burst` how often on those that it did, in all its
+    files.
     """
 
     sha: str
@@ -150,7 +150,6 @@ class PastFinding:
     burst: int
     fate: Fate
     until: int
-    by: str
 
 
 class PostKind(StrEnum):

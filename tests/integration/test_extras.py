@@ -47,7 +47,7 @@ def without_extras(tmp_path: Path, program: str, *arguments: str) -> subprocess.
 @pytest.mark.extended
 def test_the_base_commands_need_no_extra(tmp_path: Path) -> None:
     """Everything that `fix`, `review` and `doctor` import comes with the package itself."""
-    names = "bot.cli.main, bot.cli.json_output, bot.cli.fix_text, bot.cli.review_text, bot.doctor, bot.local, workers.repair.engines.search.search"
+    names = "bot.cli.main, bot.cli.json_output, bot.cli.fix_output, bot.cli.review_output, bot.doctor, bot.local, workers.repair.engines.search.search"
     done = without_extras(tmp_path, f"import {names}")
     assert (done.returncode, done.stderr) == (0, "")
 

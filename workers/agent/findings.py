@@ -228,6 +228,9 @@ MOST_PAGES = 4
 LONGEST_PAGE = PART - 500
 """Characters of one page, without the marks around it and what they spell out."""
 
+AROUND = 8
+"""Lines of an excerpt on each side of its place."""
+
 CONTEXT = 3
 LONGEST_SCOPE = 80
 """Lines of a function that is shown whole."""
@@ -304,9 +307,9 @@ def _paged(lines: Iterable[str]) -> list[str]:
     return ["\n".join(page) for page in pages]
 
 
-def excerpt(text: str, line: int, end_line: int, around: int = 8) -> str:
+def excerpt(text: str, line: int, end_line: int) -> str:
     """Numbered lines around a place."""
-    wanted = frozenset(range(line - around, end_line + around + 1))
+    wanted = frozenset(range(line - AROUND, end_line + AROUND + 1))
     return "\n".join(_rendered(text, wanted, frozenset(), {}))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workers import jobs
-from workers.flows import ask, feedback, locate, maintenance, ready, repair, replies, review
+from workers.flows import ask, feedback, locate, maintenance, repair, replies, review
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -13,7 +13,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.ReviewPull: review.run,
     jobs.Feedback: feedback.run,
     jobs.TrackPull: feedback.track,
-    jobs.StartCi: ready.start_ci,
+    jobs.StartCi: maintenance.start_ci,
     jobs.PollReactions: feedback.poll,
     jobs.StopWatching: feedback.stop_watching,
     jobs.AnswerCommand: ask.run,

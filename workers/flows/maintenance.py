@@ -1,4 +1,4 @@
-"""Jobs that no user asks for: learn from the past, check the policy, find webhooks that never arrived."""
+"""Jobs that no comment asks for: let CI run, learn from the past, check the policy, find webhooks that never arrived."""
 
 from __future__ import annotations
 
@@ -11,14 +11,35 @@ from memory.evaluation.rollback import check
 from memory.model.jobs import JobState
 from memory.store.documents import HookLogPosition
 from workers.errors import CannotRun, Limited, Unavailable
+from workers.flows.replies import may_command
 from workers.history.learn import learn
 from workers.job_context import JobContext
-from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks
-from workers.messages.markdown import counted
+from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks, StartCi
+from workers.messages.markdown import SKIP_CI, counted
 from workers.ports import HookDelivery, HookLogPage
 
 if TYPE_CHECKING:  # loads PyGithub
     from workers.github.minting import MintingClient
+
+
+def start_ci(job: StartCi, context: JobContext) -> Sequence[Job]:
+    """Push the head of a draft of ours that a person marked as ready once more, with the same files and without the mark that
+    keeps CI away: only a new head makes GitHub run CI.
+
+    Does nothing where the head has moved since, or is a person's commit.
+    """
+    github = context.connect(job.repository)
+    pull = github.pull(job.number)
+    own = github.own_account()
+    current = pull.state == "open" and pull.head_sha == job.head_sha and pull.head_repository_id == job.repository.id
+    if not current or pull.author.id != own.id or not may_command(github, job.actor):
+        return ()
+    mirror = context.mirror(job.repository, github)
+    mirror.fetch(job.head_sha)
+    unmarked = mirror.reworded(job.head_sha, own, lambda message: message.replace(SKIP_CI, "", 1))
+    if unmarked != job.head_sha:
+        mirror.push(unmarked, pull.head_ref, instead_of=job.head_sha)
+    return ()
 
 
 def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -17,8 +18,9 @@ from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from memory.model import Actor, Permission, PostKind
-from workers.errors import Retryable
-from workers.github.auth import OwnAccount, client, translated, translation
+from workers.errors import CannotRun, Retryable
+from workers.github.auth import OwnAccount
+from workers.github.client import client, translated, translation
 from workers.github.pictures import pictures
 from workers.jobs import RepositoryRef
 from workers.ports import (
@@ -27,6 +29,7 @@ from workers.ports import (
     BranchHead,
     Image,
     InlineComment,
+    MintedToken,
     PullRequest,
     ReviewThread,
     UserReaction,
@@ -340,3 +343,17 @@ def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, Any]]
     items = [asdict(each) for each in annotations]
     starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
     return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
+
+
+def owner_file(base_url: str, minted: MintedToken, installation_id: int, path: str) -> bytes | None:
+    """A file at the default branch of the repository that a token reads; None without it."""
+    doing = f"reading {path} of {minted.full_name}"
+    with translated(doing):
+        try:
+            requester = client(base_url, minted.token, installation_id).requester
+            _, answer = requester.requestJsonAndCheck("GET", f"/repos/{minted.full_name}/contents/{path}")
+        except UnknownObjectException:
+            return None
+    if not isinstance(answer, dict) or answer.get("encoding") != "base64":  # a directory, or over 1 MB
+        raise CannotRun(f"{path} of {minted.full_name} is no small file")
+    return b64decode(answer["content"])

@@ -1,84 +1,29 @@
-"""Configures PyGithub so that it never sends a write twice; what the App does itself, and the tokens that it gets."""
+"""What the App does under its own key, its account, and the tokens that it gets."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
-import requests.exceptions
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from github import Auth, BadAttributeException, Github, GithubException, GithubIntegration
+from github import Github, GithubException, GithubIntegration
 from msgspec import structs
 
-from memory.measures import GITHUB_ANSWERS, TOKENS_MINTED
+from memory.measures import TOKENS_MINTED
 from memory.model import Actor
-from workers.errors import CannotRun, Limited, NoAccess, TokenRefused, Unavailable
-from workers.github.answers import NOT_REACHED, CountedRetry, note_limits
+from workers.errors import CannotRun, NoAccess
+from workers.github.client import client, integration, translated
 from workers.jobs import RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
+from workers.ports import AppExamination, AppIdentity, HookDelivery, HookLogPage, MintedToken
 from workers.redaction import own_secrets
 from workers.settings import MintSettings
 
-API_VERSION = "2022-11-28"
-USER_AGENT = "apprentice"
-TIMEOUT_SECONDS = 30
 KEY_BITS = 2048
-READS_ONLY = frozenset({"GET", "HEAD"})
-
-
-def retry_of_reads() -> CountedRetry:
-    """Repeats reads for some seconds. PyGithub's own repeats POST on a 5xx, which doubles comments, and sleeps through limits.
-
-    After the last attempt its answer counts, which says how long to wait.
-    """
-    return CountedRetry(
-        total=4,
-        backoff_factor=0.5,
-        allowed_methods=READS_ONLY,
-        status_forcelist=range(500, 600),
-        respect_retry_after_header=False,
-        raise_on_status=False,
-    )
-
-
-def client(
-    base_url: str, token: str, installation_id: int, seconds_between_writes: float = SECONDS_BETWEEN_WRITES
-) -> Github:
-    """A client that acts with one token of an installation."""
-    made = Github(
-        auth=Auth.Token(token),
-        base_url=base_url,
-        user_agent=USER_AGENT,
-        timeout=TIMEOUT_SECONDS,
-        retry=retry_of_reads(),
-        seconds_between_requests=0,  # reads need no pause
-        seconds_between_writes=seconds_between_writes,
-        api_version=API_VERSION,
-        lazy=True,
-    )
-    note_limits(made, installation_id)
-    return made
-
-
-def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegration:
-    """A client that acts as the App itself: it can mint tokens and nothing else."""
-    return GithubIntegration(
-        auth=Auth.AppAuth(app_id, private_key),
-        base_url=base_url,
-        user_agent=USER_AGENT,
-        timeout=TIMEOUT_SECONDS,
-        retry=retry_of_reads(),
-        seconds_between_requests=0,
-        api_version=API_VERSION,
-    )
 
 
 def check_app(settings: MintSettings) -> Path:
@@ -111,67 +56,6 @@ def _key_problem(path: Path) -> str:
     if not isinstance(key, RSAPrivateKey):
         return "is no RSA key"
     return f"has only {key.key_size} bits" if key.key_size < KEY_BITS else ""
-
-
-@contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Translate every failure of GitHub's into ours: what may pass is Unavailable, the rest is final."""
-    try:
-        yield
-    except GithubException as error:
-        raise translation(error.status, error.data, error.headers or {}, doing) from error
-    except requests.exceptions.RequestException as error:
-        GITHUB_ANSWERS.add(status=NOT_REACHED)
-        raise Unavailable(f"GitHub could not be reached while {doing}: {type(error).__name__}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, BadAttributeException) as error:
-        raise Unavailable(f"GitHub's answer could not be read while {doing}: {type(error).__name__}") from error
-
-
-def translation(status: int, answer: object, headers: Mapping[str, str], doing: str) -> Unavailable | CannotRun:
-    """What an answer that is no success means. GraphQL tells of limits and failures in answers with status 200."""
-    body = answer if isinstance(answer, dict) else {}
-    errors = [each for each in body.get("errors", ()) if isinstance(each, dict)]
-    message = str(body.get("message") or next((each.get("message") for each in errors), ""))
-    if status == 401:
-        return TokenRefused(f"GitHub refused our token while {doing}; check the App's id and private key")
-    if status == 403 and "suspended" in message:
-        return Limited(f"the App's installation is suspended, as GitHub says while {doing}", seconds=LONGEST_RESET)
-    if _is_limit(status, message, errors, headers):
-        return Limited(f"GitHub limits us while {doing}: {message}", seconds=_asked_to_wait(headers))
-    of_graphql = errors if "message" not in body else []
-    failed = of_graphql and not any(each.get("type") for each in of_graphql)  # what it refuses it gives a type
-    if status >= 500 or failed:
-        return Unavailable(f"GitHub answered {status} while {doing}", seconds=_retry_after(headers))
-    return CannotRun(f"GitHub answered {status} {message!r} while {doing}; check the App's permissions")
-
-
-LONGEST_RESET = 3600.0
-"""GitHub's limits begin anew within an hour."""
-
-UNSAID = 60.0
-"""So many seconds GitHub asks to wait where its answer does not say."""
-
-
-def _is_limit(status: int, message: str, errors: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> bool:
-    named = any(each.get("type") == "RATE_LIMITED" for each in errors)
-    refused = status in (403, 429) and ("retry-after" in headers or headers.get("x-ratelimit-remaining") == "0")
-    return status == 429 or named or refused or "rate limit" in message.lower()
-
-
-def _asked_to_wait(headers: Mapping[str, str]) -> float:
-    """Seconds until the limit is over; the clock of the answer counts, where there is one."""
-    if seconds := _retry_after(headers):
-        return seconds
-    reset = headers.get("x-ratelimit-reset", "")
-    if headers.get("x-ratelimit-remaining") != "0" or not reset.isdecimal():
-        return UNSAID
-    now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
-    return min(max(float(reset) - now, 0.0) + 1.0, LONGEST_RESET)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    asked = headers.get("retry-after", "")
-    return min(float(asked), 24 * LONGEST_RESET) if asked.isdecimal() else 0.0
 
 
 class OwnAccount:

@@ -133,10 +133,10 @@ class _Open:
     was: EndedFinding
     decided: bool = False
 
-    def decide(self, fate: Fate, now: PastChange, by: str) -> PastFinding:
+    def decide(self, fate: Fate, now: PastChange) -> PastFinding:
         """The finding with its fate."""
         self.decided = True
-        return replace(self.found, fate=fate, until=now.position, by=by)
+        return replace(self.found, fate=fate, until=now.position)
 
 
 @dataclass(slots=True)
@@ -162,7 +162,7 @@ class OutcomeTracker:
             for each in here:
                 fate = None if each.decided else _fate(each, file, version, known)
                 if fate is not None:
-                    yield each.decide(fate, change.past, change.past.sha)
+                    yield each.decide(fate, change.past)
                 elif not each.decided:
                     still.append(each)
             found = list(_new(version, file, still, change.past, known)) if version else []
@@ -176,7 +176,7 @@ class OutcomeTracker:
 
     def _lost(self, now: PastChange) -> Iterator[PastFinding]:
         """A change that was too large to be read: nothing that was there can be followed through it."""
-        yield from (each.decide(Fate.GONE, now, now.sha) for each in self._waiting if not each.decided)
+        yield from (each.decide(Fate.GONE, now) for each in self._waiting if not each.decided)
         self._waiting.clear()
         self._open.clear()
 
@@ -184,7 +184,7 @@ class OutcomeTracker:
         while self._waiting and now.position - self._waiting[0].found.position > self.horizon:
             oldest = self._waiting.popleft()
             if not oldest.decided:
-                yield oldest.decide(Fate.LEFT, now, "")
+                yield oldest.decide(Fate.LEFT, now)
 
 
 def _without_sweeps(ended: Sequence[PastFinding]) -> Iterator[PastFinding]:
@@ -249,7 +249,6 @@ def _new(
                     burst=1,
                     fate=Fate.LEFT,
                     until=past.position,
-                    by="",
                 ),
                 line=finding.line,
                 end_line=finding.end_line,

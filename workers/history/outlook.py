@@ -26,6 +26,9 @@ from workers.review.detectors.linters import Ruff
 from workers.review.detectors.rules import twin
 from workers.review.project_options import RuffOptions
 
+MOST_VERDICTS = 20
+"""So many verdicts are tried until a decision changes."""
+
 MOST_TRIED = 5
 """Rules that are tried as an example of what feedback changes."""
 
@@ -136,14 +139,14 @@ class Deciding:
             own_linter=past.tool == Ruff.name and self.options.checks(past.rule, past.path),
         )
 
-    def verdicts_to_change(self, past: PastFinding, *, accepted: bool, most: int = 20) -> int | None:
+    def verdicts_to_change(self, past: PastFinding, *, accepted: bool) -> int | None:
         """How many verdicts of users with write access change what usually happens to a finding that has none yet."""
         finding, before = self._finding(past), self._decided(past, proven=False)
         state = review_policy.state_of(self.repository, finding)
         prior = review_policy.prior_of(finding, suggestion_proven=False)
         if self.lessons:
             prior = review_policy.lifted(prior, self.lessons.hint(replace(past, rule=_in_history(past))).lift)
-        for count in range(1, most + 1):
+        for count in range(1, MOST_VERDICTS + 1):
             cell = Cell(weight=float(count), mean=float(accepted))
             cells = {(level, PATTERN, Factor.ACCEPTANCE): cell for level in state.levels()}
             belief = q_table.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior, pull=review_policy.PULL)
@@ -328,7 +331,6 @@ def _unknown(severity: Severity) -> PastFinding:
         burst=1,
         fate=Fate.LEFT,
         until=0,
-        by="",
     )
 
 

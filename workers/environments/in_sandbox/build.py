@@ -48,7 +48,7 @@ def answered(spec: dict[str, Any]) -> dict[str, Any]:
     os.chdir(spec["directory"])
     if spec["hook"] == "describe":
         return {"pyproject": read("pyproject.toml").decode("utf-8") if os.path.exists("pyproject.toml") else ""}
-    before = set(files_below("."))
+    before = set(files_here())
     sys.path[:0] = [os.path.abspath(each) for each in spec["path"]]
     backend = loaded(spec["backend"])
     editable = spec["hook"] == "editable"
@@ -103,16 +103,16 @@ def taken_apart(wheel: bytes) -> dict[str, Any]:
     return answer
 
 
-def files_below(root: str) -> Iterator[str]:
-    """The files of a tree that may matter to its tests."""
-    for directory, subdirectories, names in os.walk(root):
+def files_here() -> Iterator[str]:
+    """The files below the working directory that may matter to tests."""
+    for directory, subdirectories, names in os.walk("."):
         subdirectories[:] = [each for each in subdirectories if each not in LEFT_OUT and not each.endswith(".egg-info")]
         yield from (os.path.join(directory, name) for name in names)
 
 
 def new_files(before: set[str]) -> dict[str, str]:
     """The files that a build added beside the sources, such as compiled modules and a file with the version."""
-    made = {path: read(path) for path in sorted(set(files_below(".")) - before) if not os.path.islink(path)}
+    made = {path: read(path) for path in sorted(set(files_here()) - before) if not os.path.islink(path)}
     if sum(len(content) for content in made.values()) > MOST_GENERATED:
         raise ValueError("the build wrote more than {} MB beside the sources".format(MOST_GENERATED >> 20))  # noqa: UP032
     return {os.path.normpath(path): encoded(content) for path, content in made.items()}

@@ -18,10 +18,9 @@ from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.project import module_name
 from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
-from workers.repair.judging.left_failing import failing_in_both, left_failing
 from workers.repair.judging.outcomes import includes, named, passes, still_failing
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
-from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended
+from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.out_of_reach import out_of_reach
 from workers.repair.reproduce import Reproduction, inherited_from

@@ -103,15 +103,6 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
-@cache
-def is_selected(tool: str, rule: str) -> bool:
-    """Whether a rule is among those that a review asks for."""
-    if tool == "bandit":
-        return rule not in BANDIT_SKIP
-    selected, ignored = (any(is_of(rule, each) for each in codes) for codes in (RUFF_SELECT, RUFF_IGNORE))
-    return rule == SYNTAX_ERROR or (selected and not ignored)
-
-
 def is_wanted(rule: str, path: str, category: Category) -> bool:
     """Whether a finding is worth a comment here.
 

@@ -36,5 +36,4 @@ def past(
         burst=burst,
         fate=fate,
         until=position + 1 if until is None else until,
-        by="",
     )

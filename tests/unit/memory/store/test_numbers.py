@@ -49,7 +49,6 @@ def past_finding(now: datetime) -> PastFinding:
         burst=1,
         fate=Fate.FIXED,
         until=2,
-        by="b" * 40,
     )
 
 

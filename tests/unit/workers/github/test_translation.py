@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workers.errors import ApprenticeError, CannotRun, Limited, TokenRefused, Unavailable
-from workers.github.auth import translation
+from workers.github.client import translation
 
 DATE = {"date": "Wed, 25 Nov 2026 14:00:00 GMT"}
 SECONDARY = "You have exceeded a secondary rate limit."

@@ -46,7 +46,7 @@ def test_the_horizon_counts_changes(told: Told) -> None:
     """It is left with the first change beyond the horizon, and stays decided."""
     others = [{"a.py": f"x = {n}\n"} for n in range(6)]
     (only,) = told({"shapes.py": START}, *others, {"shapes.py": START.replace("bad", "good")}, horizon=4)
-    assert (only.fate, only.until, only.by) == (Fate.LEFT, 6, "")
+    assert (only.fate, only.until) == (Fate.LEFT, 6)
 
 
 def test_a_moved_finding_is_still_the_same(told: Told) -> None:

@@ -114,7 +114,7 @@ class _Examples:
     def _judge(self, example: doctest.Example, function: FunctionType) -> None:
         printed = io.StringIO()
         known = dict(function.__globals__)
-        with Caught() as caught, _limited(CALL_SECONDS), redirect_stdout(printed):
+        with Caught() as caught, _limited(), redirect_stdout(printed):
             exec(compile(example.source, "<example>", "single"), known)  # noqa: S102 - the project's own example
         flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
         holds = caught.error is None and doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
@@ -152,7 +152,7 @@ class _Observation:
         call = each.call.copied()
         value: object = None
         text = ""
-        with Caught() as caught, _limited(CALL_SECONDS):
+        with Caught() as caught, _limited():
             value = _finished(call.function(*call.positional, **call.named))
             text = canonical((value, call.positional, call.named))
         error = caught.error
@@ -182,12 +182,9 @@ def _finished(value: object) -> object:
 class _limited:  # noqa: N801 - reads as a function
     """A context that raises TooLong in the code within it, again and again, once it has computed too long."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
     def __enter__(self) -> None:
         signal.signal(signal.SIGVTALRM, _ring)
-        signal.setitimer(signal.ITIMER_VIRTUAL, self._seconds, self._seconds)
+        signal.setitimer(signal.ITIMER_VIRTUAL, CALL_SECONDS, CALL_SECONDS)
 
     def __exit__(self, *_error: object) -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

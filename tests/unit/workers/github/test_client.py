@@ -12,7 +12,7 @@ import pytest
 
 from memory.measures import GITHUB_ANSWERS, GITHUB_REMAINING, unstored
 from workers.errors import Unavailable
-from workers.github.auth import client, translated
+from workers.github.client import client, translated
 
 
 @dataclass

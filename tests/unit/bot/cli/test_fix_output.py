@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from rich.console import Console
 
 from bot.cli.console import Detail
-from bot.cli.fix_text import print_repaired, verdict
+from bot.cli.fix_output import print_repaired, verdict
 from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
 from workers.repair.result import Repaired, RepairStatus, SearchEffort
 

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from rich.console import Console
 
 from bot.cli.console import Detail
-from bot.cli.review_text import print_reviewed
+from bot.cli.review_output import print_reviewed
 from bot.local import LocalReview
 from memory.model import (
     Action,
