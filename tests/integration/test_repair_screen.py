@@ -528,6 +528,28 @@ def test_a_project_that_cannot_be_kept_in_memory_is_imported_for_each_candidate(
     assert (screen.note, screen.swapped) == ("", 0)
 
 
+def test_the_failing_tests_are_imported_alone_before_the_others(tmp_path: Path) -> None:
+    """Where candidates are imported anew, the other files are read for those alone that make the failing tests pass."""
+    files = {
+        "shop.py": "RATE = 2\n\ndef price(n):\n    return n * RATE\n",
+        "test_price.py": "import shop\n\ndef test_price():\n    assert shop.price(2) == 6\n",
+        "test_read.py": """
+            import pathlib
+            pathlib.Path('/tmp/read').open('a').write('x')
+
+            def test_how_often():
+                assert len(pathlib.Path('/tmp/read').read_text()) <= 5
+        """,
+    }
+    project = discover(written(tmp_path, files), python=None, test_command=None)
+    wanted = ScreeningTests(failing=("test_price.py::test_price",), covering=("test_read.py::test_how_often",))
+    wrong = [edit(project.tree, "shop.py", "RATE = 2", f"RATE = {rate}") for rate in range(10, 20)]
+    right = edit(project.tree, "shop.py", "RATE = 2", "RATE = 3")
+    verdicts, screen = screened(project, wanted, [*wrong, right])
+    assert [verdict.plausible for verdict in verdicts] == [False] * len(wrong) + [True]
+    assert (screen.note, screen.swapped) == ("", 0)
+
+
 def test_a_command_that_is_not_plainly_pytest_gets_a_process_for_each_candidate(
     ledger: Project, selection: ScreeningTests
 ) -> None:

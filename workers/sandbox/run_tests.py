@@ -325,29 +325,10 @@ def _is_pytest(words: Sequence[str]) -> bool:
     return name in ("pytest", "py.test") or (name.startswith("python") and tuple(words[1:3]) == ("-m", "pytest"))
 
 
-_TAKES_A_VALUE = frozenset(
-    [
-        "-c",
-        "-k",
-        "-m",
-        "-n",
-        "-o",
-        "-p",
-        "-r",
-        "-W",
-        "--basetemp",
-        "--confcutdir",
-        "--cov",
-        "--cov-config",
-        "--deselect",
-        "--ignore",
-        "--ignore-glob",
-        "--junitxml",
-        "--maxfail",
-        "--override-ini",
-        "--rootdir",
-    ]
-)
+_TAKES_A_VALUE = frozenset({
+    "-c", "-k", "-m", "-n", "-o", "-p", "-r", "-W", "--basetemp", "--confcutdir", "--cov", "--cov-config", "--deselect",
+    "--ignore", "--ignore-glob", "--junitxml", "--maxfail", "--override-ini", "--rootdir",
+})  # fmt: skip
 """Options of pytest, pytest-cov and pytest-xdist whose value is a word of its own, which may be called as a file is."""
 
 
@@ -373,6 +354,16 @@ def whole_suite(project: Project) -> Project | None:
     if all(any(file.is_relative_to(path) for path in whole) for file in files):
         return None
     return replace(project, test_command=_without(words, named))
+
+
+def with_files_of(project: Project, tests: Sequence[str]) -> Project:
+    """The project with a command that names the files of these tests in place of its paths; as it is where it names single tests."""
+    words, named = project.test_command, _paths(project)
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    there = all((project.tree / file).exists() for file in files)
+    if not _is_pytest(words) or not there or any("::" in words[at] for at in named):
+        return project
+    return replace(project, test_command=(*_without(words, named), *map(project.argument, files)))
 
 
 def with_tests(project: Project, tests: Sequence[str]) -> Project:

@@ -253,7 +253,7 @@ class CandidateRunner:
         failing, covering = _quick(request, self._baseline)
         cpu = (2 * request.cpu[0] + 2 * observe.seconds, 2 * request.cpu[1] + 2 * observe.seconds)
         wall = request.wall + 4 * cpu[1]
-        quick = msgspec.structs.replace(request, failing=failing, covering=covering, each=(), whole=True)
+        quick = msgspec.structs.replace(request, failing=failing, covering=covering, each=(), whole=True, narrow=False)
         try:
             return self._server.ask(msgspec.structs.replace(quick, observe=observe, cpu=cpu, wall=wall)).observed
         except SandboxEnded as end:
@@ -271,6 +271,7 @@ class CandidateRunner:
             each=tuple(cap(step.level, usual) for usual in baseline.each),
             wall=self._until_deadline(max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
             fresh=baseline.fresh,
+            narrow=baseline.narrow,
         )
 
     def _until_deadline(self, seconds: float) -> float:
@@ -289,11 +290,14 @@ class CandidateRunner:
 
     def _start(self) -> ForkServer:
         args = arguments(self._project, (*self._wanted.failing, *self._wanted.covering))
+        narrow = arguments(self._project, self._wanted.failing)
         if args is None:
             raise Unfit(f"the test command {self._project.test_command[0]!r} is not plainly pytest")
         limits = replace(self._limits, wall_seconds=SESSION_SECONDS, cpu_seconds=SESSION_SECONDS)
         session = self._session.enter_context(self._sandbox.session(workload(self._project, limits)))
-        return ForkServer(session, args=args, wall=self._limits.wall_seconds)
+        return ForkServer(
+            session, args=args, narrow=() if narrow in (None, args) else narrow, wall=self._limits.wall_seconds
+        )
 
     def _restart(self, reason: str) -> None:
         self._session.close()

@@ -16,7 +16,7 @@ from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
 from workers.repair.reproduce import ScreeningTests
 from workers.sandbox.launching import WORKSPACE
-from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment
+from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment, with_files_of
 
 _T = TypeVar("_T")
 
@@ -88,7 +88,8 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `each` caps single tests alike, one number for every failing and then every covering one, or none at all.
     `sources` are several texts to be tried together, in the place of `source`.
-    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew.
+    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew. With
+    `narrow` an import anew collects the failing tests alone first, and what else is asked for only where they pass.
     """
 
     failing: tuple[str, ...]
@@ -101,6 +102,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     whole: bool = False
     fresh: bool = False
+    narrow: bool = False
     observe: Observe | None = None
 
 
@@ -148,14 +150,13 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
 def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
     """What pytest is to be called with to collect `tests`; None when the test command is not plainly pytest.
 
-    Whole files are added to what it names; single tests where it names others of their file, lest one is collected twice.
+    They are their files, in the place of the paths that it names. Where it names single tests these stay, and single tests
+    are added to those of their file, lest one is collected twice.
     """
-    words = _after_pytest(project)
+    words = _after_pytest(with_files_of(project, tests))
     if words is None:
         return None
     named = [word for word in words if not word.startswith("-") and project.starts_with(word).exists()]
-    if not named:
-        return (*words, *dict.fromkeys(project.argument(test.partition("::")[0]) for test in tests))
     split = [test.partition("::") for test in tests]
     ids = [(project.argument(path), separator + name) for path, separator, name in split]
     missing = [(path, name) for path, name in ids if not any(_includes(word, path + name) for word in named)]
@@ -197,11 +198,19 @@ class ForkServer:
     """
 
     def __init__(
-        self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = str(WORKSPACE)
+        self,
+        session: SandboxSession,
+        *,
+        args: tuple[str, ...],
+        narrow: tuple[str, ...] = (),
+        wall: float,
+        root: str = str(WORKSPACE),
     ) -> None:
+        """`args` are pytest's for all tests, `narrow` those for the failing ones; none where there is no difference."""
         self._session = session
+        self.narrows = bool(narrow)
         began = time.monotonic()
-        ready = self._speak({"root": root, "args": args, "wall": wall}, wall, _Ready)
+        ready = self._speak({"root": root, "args": args, "narrow": narrow, "wall": wall}, wall, _Ready)
         self.seconds = time.monotonic() - began
         if not ready.ready:
             raise SandboxEnded(ready.unfit)
@@ -249,7 +258,7 @@ class Baseline:
     """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
 
     `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is their
-    time by the clock; `fresh` says that nothing may be swapped.
+    time by the clock; `fresh` says that nothing may be swapped, `narrow` that failing tests fail alike without other files.
     """
 
     covering: tuple[str, ...]
@@ -258,6 +267,7 @@ class Baseline:
     wall: float
     fresh: bool
     runs: int
+    narrow: bool = False
 
     def demanding(self, seconds: Mapping[str, float], failing: int) -> Baseline:
         """The same with more tests, which cost so much, put before the covering ones; `failing` is the number of failing ones."""
@@ -288,8 +298,19 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
     again = [] if server.unfit or slow else [server.ask(_unedited(usual)) for _ in range(2)]
     runs = 1 + len(again) + (judging is not wanted)
     baseline = settled(judging, shown, again, wall=wall, runs=runs)
+    narrow = judging is wanted and _is_narrow(server, wanted, shown)
     # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
-    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)))
+    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)), narrow=narrow)
+
+
+def _is_narrow(server: ForkServer, wanted: ScreeningTests, shown: ForkAnswer) -> bool:
+    """Whether the failing tests end, where their files alone are collected, as they did with all files."""
+    if not server.narrows:
+        return False
+    unedited = _unedited(replace(wanted, covering=()), afresh=server.seconds)
+    alone = server.ask(msgspec.structs.replace(unedited, narrow=True))
+    failing = {test: passed for test, passed in shown.outcomes.items() if test in alone.outcomes}
+    return alone.outcomes == failing and (alone.error_type, alone.message) == (shown.error_type, shown.message)
 
 
 def settled(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
@@ -373,8 +374,8 @@ def project(tree: Path, *command: str) -> Project:
         (("python", "-m", "pytest"), ("t.py", "u.py")),
         (("python", "-m", "pytest", "-q", "-k", "not slow"), ("-q", "-k", "not slow", "t.py", "u.py")),
         (("pytest", "-x"), ("-x", "t.py", "u.py")),
-        (("python", "-m", "pytest", "tests"), ("tests", "t.py", "u.py")),
-        (("python", "-m", "pytest", "."), (".",)),
+        (("python", "-m", "pytest", "tests"), ("t.py", "u.py")),
+        (("python", "-m", "pytest", "."), ("t.py", "u.py")),
         (("python", "-m", "pytest", "-q", "t.py", "u.py::b"), ("-q", "t.py", "u.py::b")),
         (("python", "-m", "pytest", "t.py::c"), ("t.py::c", "t.py::a", "u.py")),
         (("python", "-X", "dev", "-m", "pytest"), None),
@@ -385,7 +386,7 @@ def project(tree: Path, *command: str) -> Project:
 def test_the_arguments_of_a_plain_pytest_are_kept(
     tmp_path: Path, command: tuple[str, ...], expected: tuple[str, ...] | None
 ) -> None:
-    """Files are named unless the command names paths itself, and then what they leave out; no other command gives arguments."""
+    """Files are named in place of paths, and what single tests that it names leave out; no other command gives arguments."""
     (tmp_path / "tests").mkdir()
     for name in ("t.py", "u.py"):
         (tmp_path / name).touch()
@@ -440,6 +441,7 @@ class SlowlyImported:
     seconds: float
     prepared: float = 0.0
     unfit: str = ""
+    narrows: bool = False
     asked: list[ForkRequest] = field(default_factory=list)
 
     def ask(self, request: ForkRequest) -> ForkAnswer:
@@ -447,6 +449,26 @@ class SlowlyImported:
         if request.fresh:
             return answer(how="fresh", outcomes=BOTH, cpu=self.seconds + self.prepared)
         return answer(outcomes=BOTH, cpu=0.1 + self.prepared)
+
+
+@dataclass
+class Narrowing(SlowlyImported):
+    """The same, which can collect the failing tests alone: then they fail with `alone`."""
+
+    narrows: bool = True
+    alone: str = "boom"
+
+    def ask(self, request: ForkRequest) -> ForkAnswer:
+        seen = super().ask(request)
+        outcomes = {test: BOTH[test] for test in (*request.failing, *request.covering)}
+        return msgspec.structs.replace(seen, outcomes=outcomes, message=self.alone if request.narrow else "boom")
+
+
+@pytest.mark.parametrize(("alone", "narrow"), [("boom", True), ("cannot import name", False)])
+def test_failing_tests_are_collected_alone_only_if_they_fail_alike(alone: str, narrow: bool) -> None:
+    """A test may need what the files of others import."""
+    baseline = establish(cast("ForkServer", Narrowing(seconds=0.3, alone=alone)), WANTED)
+    assert baseline.narrow is narrow
 
 
 def test_a_failing_test_may_cost_more_than_it_did() -> None:

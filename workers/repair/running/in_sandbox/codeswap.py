@@ -10,6 +10,7 @@ import __future__
 import ast
 import functools
 import gc
+import glob
 import inspect
 import operator
 import os
@@ -237,12 +238,10 @@ class Source:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write the file and drop its byte code: two edits of one size within a second look the same to the import system."""
+    """Write the file and drop its byte code, pytest's too: edits of one size within a second look the same to both."""
     path.write_bytes(content)
-    try:
-        Path(cache_from_source(str(path))).unlink()
-    except FileNotFoundError:
-        return
+    for compiled in Path(cache_from_source(str(path))).parent.glob(f"{glob.escape(path.stem)}.*.pyc"):
+        compiled.unlink()
 
 
 def _segments(text: str) -> list[Segment]:

@@ -4,11 +4,12 @@ Two processes wait. The *front* waits where pytest has loaded its plugins and no
 forked from it, has collected the tests as well. An edit that can be swapped into loaded functions is tried in a fork of
 the warm process, any other one in a fork of the front, which imports and collects anew. Meanwhile it is in its file too.
 
-Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
+Spoken in JSON lines. The first request is {root, args, narrow, wall}: `args` are pytest's, `narrow` those that name the
+files of the failing tests alone, `wall` the seconds to collect in.
 Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
-Every other request is {path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
-empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
-seconds, `each` has one for every test that is asked for, or none.
+Every other request is {path, source, failing, covering, whole, fresh, narrow, cpu: [swapped, fresh], each, wall}: `path`
+is empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, `narrow` collects the
+failing tests alone before all others, times are in seconds, `each` has one for every test that is asked for, or none.
 It is answered in two steps, so that no process that runs an edit ever knows the id: {tried: true} once that process is
 killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. `how` is "early" where that
 needs a fresh import of a file that was loaded before anything could be forked, as the project's own plug-ins are.
@@ -54,6 +55,7 @@ class Collecting:
     def play(self, session: pytest.Session, trial: Trial) -> None:
         """Say whether what was collected will do, and serve."""
         whole = self._recorder.stop()
+        sys.dont_write_bytecode = True
         gc.unfreeze()  # what was loaded before the fork is to be found as well
         self._loaded = self._recorder.loaded(self._root)
         self._line.write({"unfit": _unfit(session, trial, whole)})
@@ -169,6 +171,9 @@ class CollectedProcess:
         if self._pid == 0:
             os.close(requests[1])
             os.close(answers[0])
+            sys.dont_write_bytecode = (
+                False  # forks of the front read it: they need not compile and rewrite all modules anew
+            )
             self.inside = Collecting(root, Line(os.fdopen(requests[0], "rb"), answers[1]), recorder)
             return
         os.close(requests[0])
@@ -217,12 +222,16 @@ class ForkPlugin:
     @pytest.hookimpl(tryfirst=True, hookwrapper=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> Iterator[None]:
         """Become the front here. Only forks ever get past this. As in pytest_plugin.py, nothing is measured."""
+        given = self._opening["args"]
+        own = args[: len(args) - len(given)]  # of the project's configuration
         early_config.known_args_namespace.cov_source = None
         if vars(early_config.known_args_namespace).get("benchmark_only") is False:
             args.append("--benchmark-disable")
         if early_config.pluginmanager.hasplugin("xdist"):
             args += ["-n", "0"]
         self._serve()
+        if isinstance(self._role, FreshImport) and self._role.is_narrow:
+            args[: len(own) + len(given)] = [*own, *self._opening["narrow"]]
         yield
 
     def watch(self) -> None:
@@ -277,12 +286,15 @@ class ForkPlugin:
             answer = warm.ask(edit.request) or edit.refused()
             if answer is None and request["path"] in early:
                 answer = answer_of(Child(None, "died", 0.0), "early")
-            if answer is None:
-                side = fork(request["cpu"][1])
+            for step in _steps(request) if answer is None else ():
+                side = fork(step["cpu"][1])
                 if not side.pid:
-                    self._take(FreshImport(side, request))
+                    self._take(FreshImport(side, step))
                     return
-                answer = answer_of(side.wait(request["wall"]), "fresh")
+                answer = answer_of(side.wait(step["wall"]), "fresh")
+                if not answer.get("done"):
+                    break
+            assert answer is not None, "every request has a step"
             edit.undo()
             self._host.write({"tried": True})
             self._host.write(dict(answer, **(self._host.read() or {})))
@@ -295,12 +307,21 @@ class ForkPlugin:
         self._host.close()
 
 
+def _steps(request: Message) -> Iterator[Message]:
+    """What is asked of forks that import anew: the failing tests alone, then all, as far as each step is wanted."""
+    if request["narrow"]:
+        yield dict(request, covering=[], each=request["each"][: len(request["failing"])])
+    if request["covering"] or not request["narrow"]:
+        yield dict(request, narrow=False)
+
+
 class FreshImport:
-    """The role of a fork that tries one edit with everything imported anew."""
+    """The role of a fork that tries one edit with everything imported anew; `is_narrow`: without files of other tests."""
 
     def __init__(self, side: Fork, request: Message) -> None:
         self._side = side
         self._request = request
+        self.is_narrow: bool = request["narrow"]
 
     def play(self, session: pytest.Session, trial: Trial) -> None:
         """Run the tests that were collected, and end."""
