@@ -22,7 +22,7 @@ from workers.repair.engines.search.candidates import Candidate, shape_of
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
 from workers.repair.judging.proofs import PROOFS
-from workers.repair.judging.prove import Prover
+from workers.repair.judging.prove import TIME_IS_UP, Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import ScreeningTests, reproduce
 from workers.repair.running.runner_pool import open_pool
@@ -277,6 +277,14 @@ def test_a_failing_test_that_the_cut_suite_did_not_come_to_has_passed_alone(tmp_
     assert cut.cut
     assert cut.suite.collected < cut.before.collected == 10
     assert cut.passed_after == ("test_z.py::test_double",)
+
+
+def test_a_failing_test_that_time_stops_does_not_count_as_failing(tmp_path: Path) -> None:
+    """What was too short for it is the time, and the reason says so."""
+    waiting = FAILING.replace("    assert", "    time.sleep(7)\n    assert")
+    refused = proven(project_of(tmp_path, {"test_a.py": f"import time\n\n{waiting}"}), RIGHT, seconds=3.0)
+    assert isinstance(refused, Unproven)
+    assert refused.reason == TIME_IS_UP
 
 
 def test_a_suite_that_is_cut_without_the_patch_too_refuses_none(tmp_path: Path) -> None:

@@ -281,15 +281,16 @@ def test_nothing_is_proven_when_tests_may_not_run(tmp_path: Path) -> None:
 
 
 def test_old_trivia_is_not_said_but_old_holes_and_new_damage_are(tmp_path: Path) -> None:
-    """Elsewhere in a changed file: a severe finding, and an import that the change made useless."""
+    """Elsewhere in a changed file: a severe finding in a function that it touches, and an import that it made useless."""
     old = (
-        "import json\nimport os\nx = os.name == None\n\n\ndef f(a):\n    eval(a)\n    return json.dumps(a)\n\n\ny = 1\n"
+        "import json\nimport os\nx = os.name == None\n\n\ndef f(a):\n    eval(a)\n    return json.dumps(a)\n\n\n"
+        "def g(a):\n    eval(a)\n\n\ny = eval('1')\n"
     )
     made = trees(tmp_path, {"a.py": old.replace("json.dumps(a)", "a")}, {"a.py": old})
     reviewed = review(made)
     assert reviewed.findings == ()
     assert [(finding.rule, finding.line) for finding in reviewed.elsewhere] == [("F401", 1), ("S307", 7)]
-    assert len(reviewed.present) == 3
+    assert len(reviewed.present) == 5
 
 
 def test_a_file_that_was_broken_before_is_not_blamed_for_its_past(tmp_path: Path) -> None:

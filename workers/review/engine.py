@@ -25,7 +25,7 @@ from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.findings import FindingWithFix, is_on, is_severe, seen_in
+from workers.review.findings import FindingWithFix, beside, is_on, is_severe, seen_in
 from workers.review.import_graph import ImportGraph, reaching_tests
 from workers.review.matching import stood_before
 from workers.review.project_options import first_party, is_typed, mypy_options, ruff_options, target_version
@@ -132,8 +132,8 @@ Progress = Callable[[str], None]
 class Reviewed:
     """All that a review learned of a change.
 
-    `findings` are on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
-    others. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
+    `findings` are on changed lines; `elsewhere` are on others: those that the change brought about, and severe ones in
+    functions that it touches. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
     not change. `tests` is what the tests say, None where none may be run or there are none; `culprit` the
     part of the change that breaks some, and `fix` the attempt to repair the head that was proven; `unrepaired` says why there
     is none, where one was asked for. `note` says what is unusual about where the tests run. The numbers of what is
@@ -282,13 +282,14 @@ def _reviewed(
     progress: Progress,
     configuration: RepositoryConfiguration,
 ) -> Reviewed:
-    """What was seen, by its place. Off the changed lines are reported the severe, and what the change brought about."""
+    """What was seen, by its place. Off the changed lines is reported what the change brought about or, if severe, is beside it."""
     suggestions = _suggestions(reading, change, prover, progress, configuration)
     all_seen, changed = tuple(each.finding for each in reading.seen), changed_lines(change)
     here = [finding for finding in all_seen if is_on(finding, changed)]
     off = [finding for finding in all_seen if not is_on(finding, changed)]
-    before = reading.not_new(change, {finding.path for finding in off if not is_severe(finding)})
-    elsewhere = [each for each in off if is_severe(each) or each.fingerprint not in before]
+    near = beside([each for each in off if is_severe(each)], touched_lines(change), reading.delta.head.sources)
+    before = reading.not_new(change, {finding.path for finding in off if finding not in near})
+    elsewhere = [each for each in off if each in near or each.fingerprint not in before]
     kept_here, kept_elsewhere = (
         [kept for each in findings if (kept := configuration.kept(each))] for findings in (here, elsewhere)
     )

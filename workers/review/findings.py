@@ -165,7 +165,7 @@ def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
 
 
 def is_severe(finding: Finding) -> bool:
-    """Whether it is reported even where nothing changed."""
+    """Whether it is reported even on an old line, in a function that the change touches."""
     security = finding.category == Category.SECURITY and finding.severity in (Severity.MAJOR, Severity.CRITICAL)
     return security or finding.severity is Severity.CRITICAL
 
@@ -173,3 +173,15 @@ def is_severe(finding: Finding) -> bool:
 def is_on(finding: Finding, changed: Mapping[str, frozenset[int]]) -> bool:
     """Whether it is on one of these lines, by path."""
     return not changed.get(finding.path, frozenset()).isdisjoint(range(finding.line, finding.end_line + 1))
+
+
+def beside(
+    findings: Sequence[Finding], touched: Mapping[str, frozenset[int]], sources: Mapping[str, str]
+) -> list[Finding]:
+    """Those in a function or class, the innermost around them, of which a line is touched too."""
+    found = []
+    for path in dict.fromkeys(each.path for each in findings):
+        known = scopes(sources.get(path, ""))
+        names = {scope_of(line, known) for line in touched.get(path, ())} - {""}
+        found += [each for each in findings if each.path == path and scope_of(each.line, known) in names]
+    return found

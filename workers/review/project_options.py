@@ -36,6 +36,16 @@ RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 FLAKE8_DEFAULTS = ("E", "F", "W")
 """What the linters report where a repository selects nothing."""
 
+_LEFT_OUT = {
+    "google": ("D203", "D204", "D213", "D215", "D400", "D401", "D404", "D406", "D407", "D408", "D409", "D413"),
+    "numpy": ("D107", "D203", "D212", "D213", "D402", "D413", "D415", "D416", "D417"),
+    "pep257": (
+        *("D203", "D212", "D213", "D214", "D215", "D404", "D405", "D406", "D407", "D408", "D409", "D410", "D411"),
+        *("D413", "D415", "D416", "D417"),
+    ),
+}
+"""The rules that a convention for docstrings leaves out, as ruff does, unless they are selected by their whole code."""
+
 _MYPY_CODE = re.compile(r"[a-z][a-z-]{1,40}")
 MYPY_FLAGS = frozenset(
     {
@@ -126,7 +136,10 @@ def ruff_options(base: Path) -> RuffOptions:
     return RuffOptions(
         select=select or None,
         checked=(*(select or RUFF_DEFAULTS), *more),
-        ignore=_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
+        ignore=(
+            *_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
+            *_left_out(table(lint, "pydocstyle").get("convention"), (*select, *more)),
+        ),
         extend_select=more,
         per_file_ignores=_ignores((each, wanted) for pattern, wanted in of_files for each in _alternatives(pattern)),
         line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
@@ -152,6 +165,11 @@ def _of_flake8(base: Path) -> RuffOptions:
         per_file_ignores=_ignores(_files_with_codes(found.get("per-file-ignores"))),
         line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
     )
+
+
+def _left_out(convention: object, selected: Sequence[str]) -> tuple[str, ...]:
+    codes = _LEFT_OUT.get(convention, ()) if isinstance(convention, str) else ()
+    return tuple(code for code in codes if code not in selected)
 
 
 def _ignores(of_files: Iterable[tuple[str, object]]) -> dict[str, tuple[str, ...]]:

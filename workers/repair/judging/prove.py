@@ -142,10 +142,9 @@ class Prover:
         """The same within the allowance of proofs; of another suite if `project` has one."""
         self.runs += 1
         limits, project = self.allowance.limits(), project or self._project
-        run = run_tests(
+        return run_tests(
             self._sandbox, project, tests=tests, overlay=overlay, limits=limits, test_seconds=SLOW_TEST_SECONDS
-        )
-        return run.report
+        ).report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
         """Run twins of the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
@@ -254,7 +253,8 @@ class Prover:
         if missing := (*still_failing(without, report), *twins.lost(order, report)):
             alone = self._bounded(order, overlay) if twins.twins else report
             if still_failing(order, alone):
-                return Unproven(reason=f"{named(missing)} still fails when run alone")
+                late = alone.out_of_time and not ended(alone).failing()
+                return Unproven(reason=TIME_IS_UP if late else f"{named(missing)} still fails when run alone")
         if passing := twins.surviving(report):
             return Unproven(reason=f"{named(passing)} also passes where it expects something else")
         return 0 if missing or twins.returning(report) else twins.failed(report)

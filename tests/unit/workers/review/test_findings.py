@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import Finding, Severity
-from workers.diffs import changed_lines, parse_diff, unified
+from workers.diffs import changed_lines, parse_diff, touched_lines, unified
 from workers.review.detectors.detector import MODEL, Category, RawFinding
-from workers.review.findings import is_on, is_severe, merged, seen_in
+from workers.review.findings import beside, is_on, is_severe, merged, seen_in
 
 SOURCE = """\
 import os
@@ -147,11 +147,28 @@ def test_only_findings_on_changed_lines_are_kept() -> None:
     assert {(each.line, is_on(each, changed)) for each in found} == {(7, True), (6, True), (1, False)}
 
 
-def test_what_is_severe_is_reported_anywhere() -> None:
-    """Old trivia off the changed lines is not news; a hole is."""
+def test_a_hole_is_severe() -> None:
+    """Trivia is not, whatever it is about."""
     trivia, hole = findings(SOURCE, raw(5, "B006"), security(8, "S307", "ruff", severity=Severity.MAJOR))
     assert is_severe(hole)
     assert not is_severe(trivia)
+
+
+@pytest.mark.parametrize(
+    ("new", "lines"),
+    [
+        (SOURCE.replace("        return sum", "        prices = prices\n        return sum"), [6]),
+        (SOURCE.replace("        return sum(prices)\n", ""), [6]),
+        (SOURCE.replace("    def", "    size = 1\n\n    def").replace("import os", "import re"), []),
+        (SOURCE.replace("import os", "import re"), []),
+    ],
+    ids=["a line added", "a line removed", "the class around it", "the module"],
+)
+def test_what_is_in_a_touched_function_is_beside_the_change(new: str, lines: list[int]) -> None:
+    """It counts for the innermost function or class; what is in none is beside nothing."""
+    touched = touched_lines(parse_diff(unified("shop/basket.py", SOURCE, new)))
+    found = findings(new, raw(1, "F401"), raw(6 if lines else new[: new.index("if prices")].count("\n") + 1))
+    assert [each.line for each in beside(found, touched, {"shop/basket.py": new})] == lines
 
 
 def test_a_secret_is_said_by_the_rule_that_knows_it_best() -> None:

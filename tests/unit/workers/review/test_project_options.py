@@ -114,6 +114,25 @@ def test_the_own_linter_checks_what_it_selects_and_does_not_ignore(tmp_path: Pat
     assert ruff_options(tmp_path).checks("RUF100", "a.py")
 
 
+@pytest.mark.parametrize(
+    ("convention", "ignored"),
+    [('"google"', True), ('"numpy"', True), ('"pep257"', True), ('"mine"', False), ("[1]", False)],
+)
+def test_a_convention_for_docstrings_leaves_rules_out(tmp_path: Path, convention: str, ignored: bool) -> None:
+    """As ruff does, unless the repository selects one by its whole code."""
+    (tmp_path / "ruff.toml").write_text(f'[lint]\nselect = ["D"]\n[lint.pydocstyle]\nconvention = {convention}\n')
+    found = ruff_options(tmp_path)
+    assert ("D413" in found.ignore, found.checks("D413", "a.py"), found.checks("D100", "a.py")) == (
+        ignored,
+        not ignored,
+        True,
+    )
+    (tmp_path / "ruff.toml").write_text(
+        f'[lint]\nselect = ["D", "D413"]\n[lint.pydocstyle]\nconvention = {convention}\n'
+    )
+    assert ruff_options(tmp_path).checks("D413", "a.py")
+
+
 def test_a_code_can_be_left_out() -> None:
     """Of every choice; a selection that is empty then is none."""
     options = RuffOptions(select=("X1",), ignore=("X1", "E1"), per_file_ignores={"a": ("X1",)}, line_length=90)
