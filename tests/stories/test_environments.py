@@ -102,6 +102,33 @@ def test_two_repositories_with_contradicting_pins(index: PackageIndex, tmp_path:
 @pytest.mark.extended
 def test_a_suite_that_passed_on_the_day_of_its_commit(index: PackageIndex, tmp_path: Path) -> None:
     """Where its tests fail with today's packages, they run with those of that day; what is kept names no place of ours."""
+    tree = kitchen(index, tmp_path)
+    lines: list[str] = []
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        without = provider(tmp_path / "a", store, "other", lines).environment(tree)
+        assert (without.worth, without.installed["spice"]) == (0.0, "2.0")
+        assert all(str(tmp_path) not in each.trouble for each in PlanMemory(store, "other").outcomes())
+        found = provider(tmp_path / "b", store, "kitchen", lines, Commit(tree)).environment(tree)
+    assert (found.worth, found.installed["spice"], found.plan.before) == (1.0, "1.0", "2022-01-01")
+    assert "environment: chose packages as of 2022-01-01, the day of the commit" in lines
+
+
+@pytest.mark.extended
+def test_a_day_that_changes_no_package(index: PackageIndex, tmp_path: Path) -> None:
+    """The tests are not tried again, and the environment is not called one of that day."""
+    tree, lines = kitchen(index, tmp_path), list[str]()
+    (tree / "requirements.txt").write_text("spice==1.0\npytest\n")
+    (tree / "pyproject.toml").write_text('[project]\nname = "kitchen"\nversion = "1"\nrequires-python = "==3.11.*"\n')
+    (tree / "conftest.py").write_text("raise RuntimeError\n")
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        found = provider(tmp_path / "a", store, "kitchen", lines, Commit(tree)).environment(tree)
+    assert (found.worth, found.plan.before, found.plan.mends) == (0.0, "", ())
+    of_day = lines.index("environment: chose packages as of 2022-01-01, the day of the commit")
+    assert lines[of_day + 1] == "these are the same packages: the tests are not tried again"
+
+
+def kitchen(index: PackageIndex, tmp_path: Path) -> Path:
+    """A repository that passes with a package that had another release after its commit in January 2022."""
     for name in index.files:
         index.uploaded[name] = "2024-01-01" if name.startswith("spice-2.0") else "2020-01-01"
     tree = tmp_path / "kitchen"
@@ -115,14 +142,7 @@ def test_a_suite_that_passed_on_the_day_of_its_commit(index: PackageIndex, tmp_p
     git("init", "-q", at=tree)
     git("add", ".", at=tree)
     git("commit", "-q", "-m", "Passes in January 2022", at=tree)
-    lines: list[str] = []
-    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
-        without = provider(tmp_path / "a", store, "other", lines).environment(tree)
-        assert (without.worth, without.installed["spice"]) == (0.0, "2.0")
-        assert all(str(tmp_path) not in each.trouble for each in PlanMemory(store, "other").outcomes())
-        found = provider(tmp_path / "b", store, "kitchen", lines, Commit(tree)).environment(tree)
-    assert (found.worth, found.installed["spice"], found.plan.before) == (1.0, "1.0", "2022-01-01")
-    assert "environment: chose packages as of 2022-01-01, the day of the commit" in lines
+    return tree
 
 
 def test_the_first_plan_is_tried_with_what_its_build_adds(index: PackageIndex, tmp_path: Path) -> None:

@@ -166,14 +166,15 @@ class Provider:
         while True:
             try:
                 made = self._made(plan, tree)
+                if plan.before and best and not best[0].plan.before and made.python == best[0].python:
+                    self.progress("these are the same packages: the tests are not tried again")
+                    break
                 report = self._run(tree, made)
             except CannotRun as reason:
                 if isinstance(reason, NoIndex) and best is None:
                     raise
                 trouble = reason if failure is None else trouble
-                failure = PlanFailure(stage=Stage.RESOLVE, text=str(reason))
-                if isinstance(reason, BuildFailed):
-                    failure = replace(failure, stage=Stage.BUILD, subject=reason.distribution)
+                failure = _why_unmade(reason)
             else:
                 outcome = self._outcome(read, made, report, time.monotonic() - started)
                 if best is None or outcome.worth >= best[1].worth:
@@ -279,6 +280,12 @@ class Provider:
             seconds=seconds,
             at=self.clock(),
         )
+
+
+def _why_unmade(reason: CannotRun) -> PlanFailure:
+    if isinstance(reason, BuildFailed):
+        return PlanFailure(stage=Stage.BUILD, text=str(reason), subject=reason.distribution)
+    return PlanFailure(stage=Stage.RESOLVE, text=str(reason))
 
 
 def without_places(text: str, home: Path) -> str:

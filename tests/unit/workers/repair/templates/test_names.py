@@ -500,6 +500,14 @@ def test_a_value_called_like_a_method_may_be_asked_for_its_truth(edits: Callable
     assert source.replace("if read:", "if ready:") in edits("variable_misuse", source)
 
 
+def test_what_a_module_says_of_itself_is_no_value_of_its_code(edits: Callable[..., set[str]]) -> None:
+    """`__all__` takes no variable's place; a private name does."""
+    source = "__all__ = ['f']\n__known = 'abc'\n\ndef f(text):\n    return '/' in text\n"
+    found = edits("variable_misuse", source)
+    assert source.replace("in text", "in __known") in found
+    assert source.replace("in text", "in __all__") not in found
+
+
 def test_the_function_that_makes_the_argument_comes_last() -> None:
     """`g(g(x))` is seldom meant in the place of `f(g(x))`."""
     source = "".join(f"def {name}(x):\n    return x\n\n" for name in ("escape", "strip", "quote"))

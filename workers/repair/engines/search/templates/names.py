@@ -62,13 +62,14 @@ def bound_in_statement(site: Site) -> list[str]:
 
 @template(cst.Name, strategy="names", prior=0.7, families=_ANY)
 def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a` → another variable in scope. When the error names an undefined one, that is the one to replace."""
+    """`a` → another variable in scope, but for `__all__` and its like. Where the error names an undefined one, that is replaced."""
     if not is_read(node, site) or keyword.iskeyword(node.value) or _is_called(node, site):
         return
     focus = 0.2 if site.clues.undefined and site.clues.undefined != node.value else 1.0
     receiver = site.receiver
     if node.value != receiver:
-        options = (*bound_in_statement(site), *site.variables, *((receiver,) if receiver else ()))
+        known = (name for name in site.variables if not (name.startswith("__") and name.endswith("__")))
+        options = (*bound_in_statement(site), *known, *((receiver,) if receiver else ()))
         yield from site.replacements(node, alike(node.value, options)[:25], weight=focus, step=0.12)
 
 
