@@ -344,6 +344,7 @@ def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:
         passed=answer.passed,
         error_type=answer.error_type,
         message=answer.message,
+        failed=next((test for test, passed in answer.outcomes.items() if not passed), ""),
     )
 
 
@@ -358,4 +359,5 @@ def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTest
         passed=passed,
         error_type=first.error_type if first else "",
         message=first.message if first else report.trouble,
+        failed=first.id if first else "",
     )

@@ -49,7 +49,8 @@ class Candidate:
 class ScreenVerdict:
     """The result of a candidate's failing and covering tests: a screen, not yet a proof.
 
-    `passed` counts the failing tests that it made pass; `error_type` is what the first failing one became.
+    `passed` counts the failing tests that it made pass; `error_type` is what the first failing one became, `failed`
+    the first of all tests that failed.
     """
 
     candidate: Candidate
@@ -57,6 +58,7 @@ class ScreenVerdict:
     passed: int
     error_type: str = ""
     message: str = ""
+    failed: str = ""
 
 
 TIMEOUT, CRASH = "Timeout", "Crash"
