@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from bot.playground.models import App as HostedApp
 from tests.playground import Playground, fail, minting_for
-from workers.errors import BadInput, CannotRun, Retryable
+from workers.errors import BadInput, CannotRun, NoAccess, Retryable
 from workers.github.auth import PERMISSIONS, GitHubApp, InstallationTokens, app_of
 from workers.github.minting import LONGEST, MOST_A_MINUTE, Minter, MintingClient, minting
 from workers.jobs import RepositoryRef
@@ -104,8 +104,8 @@ def test_a_token_for_the_defaults_of_an_owner_reads_and_does_nothing_else(
 
 
 def test_errors_keep_their_kind(hosted: Hosted, client: MintingClient) -> None:
-    """What may work later is Retryable for the worker too, what cannot work is CannotRun."""
-    with pytest.raises(CannotRun, match="minting a token for repository"):
+    """What may work later is Retryable for the worker too, what it has no access to is NoAccess."""
+    with pytest.raises(NoAccess, match=f"no access to repository {hosted.other.id}"):
         client.mint(hosted.other.id, hosted.installation.id)
     hosted.playground.before("POST", "access_tokens", fail(403, "API rate limit exceeded"), nth=0)
     with pytest.raises(Retryable, match="GitHub limits us"):

@@ -124,7 +124,7 @@ class GitHubApp:
                 )
             except GithubException as error:
                 if any(each in str(error.data) for each in _NO_ACCESS):
-                    raise NoAccess(f"the App does not have repository {repository_id} any more") from error
+                    raise NoAccess(f"the App has no access to repository {repository_id}") from error
                 raise
         return _minted(answer)
 
