@@ -167,8 +167,7 @@ class Provider:
             try:
                 made = self._made(plan, tree)
                 if plan.before and best and not best[0].plan.before and made.python == best[0].python:
-                    self.progress("these are the same packages: the tests are not tried again")
-                    break
+                    break  # the same packages
                 report = self._run(tree, made)
             except CannotRun as reason:
                 if isinstance(reason, NoIndex) and best is None:
