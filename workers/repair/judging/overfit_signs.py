@@ -154,7 +154,7 @@ def _of_statements(change: TreeChange) -> Kind:
         return Kind.SPECIAL_CASE
     if guards and not any(isinstance(old, ast.If) for old in change.before):
         return Kind.GUARD
-    if any(map(_handles, added)) and not any(isinstance(old, ast.Try) for old in change.before):
+    if any(isinstance(node, ast.Try) for node in added) and not any(isinstance(old, ast.Try) for old in change.before):
         return Kind.HANDLED
     if len(change.after) == 1 and isinstance(change.after[0], (ast.Pass, ast.Continue)) and change.before:
         return Kind.DELETED
@@ -209,12 +209,6 @@ def _is_broad(caught: ast.AST | None) -> bool:
     if isinstance(caught, ast.Tuple):
         return any(map(_is_broad, caught.elts))
     return caught is None or (isinstance(caught, ast.Name) and caught.id in ("Exception", "BaseException"))
-
-
-def _handles(statement: ast.AST) -> bool:
-    """Whether an error ends in a statement, instead of leaving it as another error."""
-    handlers = statement.handlers if isinstance(statement, ast.Try) else []
-    return any(not isinstance(handler.body[-1], ast.Raise) for handler in handlers)
 
 
 def _does_nothing(statement: ast.stmt) -> bool:

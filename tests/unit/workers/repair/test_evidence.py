@@ -123,10 +123,3 @@ def test_what_the_failing_test_uses_of_its_file_speaks_too() -> None:
     shown = evidence_of(failure(), {"tests/test_it.py": text})
     assert shown.strings == ("wanted",)
     assert shown.numbers == ("7",)
-
-
-def test_the_errors_that_a_test_waits_for() -> None:
-    """pytest's and unittest's ways of waiting, each class without its module."""
-    text = "def test_it(self):\n    with pytest.raises(a.One):\n        f()\n    self.assertRaises((Two, b.Three), f)\n"
-    failing = failure("boom", "KeyError")
-    assert set(evidence_of(failing, {"tests/test_it.py": text}).awaited) == {"One", "Two", "Three"}

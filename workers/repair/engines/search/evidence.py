@@ -44,7 +44,7 @@ class Evidence:
 
     `words` are all names, numbers and words of strings, `named` those that the message speaks of as missing or wrong;
     `pairs` are what assertions compare, `texts` the strings, long ones too; `by_one` says that a number, or a length, is
-    off by one; `awaited` are the errors that the tests wait for.
+    off by one.
     """
 
     numbers: tuple[str, ...] = ()
@@ -56,7 +56,6 @@ class Evidence:
     pairs: tuple[tuple[object, object], ...] = ()
     texts: tuple[str, ...] = ()
     by_one: bool = False
-    awaited: tuple[str, ...] = ()
 
     def instead_of(self, value: object) -> Iterator[object]:
         """What an assertion has in place of a literal's value: the other operand, or its part of a text."""
@@ -148,7 +147,6 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
         texts=tuple(dict.fromkeys(v for v in values if isinstance(v, str) and len(v) <= LONGEST * 20))[:MOST_SHOWN],
         changes=tuple(change for one, other in texts for change in (*_changes(one, other), *_changes(other, one))),
         by_one=any(_is_by_one(one, other) for one, other in pairs),
-        awaited=tuple(dict.fromkeys(name for node in nodes for name in _awaited(node))),
     )
 
 
@@ -166,17 +164,6 @@ def _functions(failure: Failure, tests: Mapping[str, str]) -> Iterator[ast.stmt]
 
 def _is_short(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant | ast.Name) or (isinstance(node, ast.UnaryOp) and _is_short(node.operand))
-
-
-_WAITING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
-
-
-def _awaited(node: ast.AST) -> Iterator[str]:
-    """The classes of errors in `pytest.raises(A)`, `self.assertRaises((A, B))`, without their modules."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[awaited, *_]) if name in _WAITING:
-            for each in awaited.elts if isinstance(awaited, ast.Tuple) else [awaited]:
-                yield ast.unparse(each).rpartition(".")[2]
 
 
 def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -150,10 +150,7 @@ _COMMON = (
     "LookupError",
 )
 
-_MOST_GUARDS, _LONGEST_WRAPPED = 120, 16
-
-_SPANNING = ('"""', "'''", "\\\n")
-"""Marks of strings of several lines, which more indentation would change."""
+_MOST_GUARDS = 120
 
 
 def _own(site: Site) -> list[str]:
@@ -192,32 +189,11 @@ def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     wanted = [name for name in (*_own(site), *_COMMON) if name in site.clues.unraised]
     if node is not site.unit.node or site.definition is None or site.definition is node or not wanted:
         return
-    error = (*_as_elsewhere(wanted[0], site), f"raise {wanted[0]}")[0]
+    raised = [site.code(n) for n in site.body if isinstance(n, cst.Raise) and wanted[0] in site.code(n)]
+    own = [code for code in raised if wanted[0] not in _COMMON and "\n" not in code]  # it may need arguments
+    error = own[0] if own else f"raise {wanted[0]}"
     for condition, weight in predicates(site, near=site.code(node)[:200])[:_MOST_GUARDS]:
         yield from site.insert_before((f"if {condition}:", f"{site.step}{error}"), weight=weight)
-
-
-def _as_elsewhere(error: str, site: Site) -> list[str]:
-    """How the function raises an error of the project, which may need arguments."""
-    raised = [site.code(node) for node in site.body if isinstance(node, cst.Raise)]
-    return [code for code in raised if error in code and error not in _COMMON and "\n" not in code]
-
-
-@template(cst.CSTNode, strategy="guards", prior=0.5)
-def converted_error(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`f(a)` → `try: f(a)`, `except KeyError as error: raise NotFound(str(error)) from error`: the error that a test waits for."""
-    raised, known = site.failure.error_type, (*_own(site), *_COMMON)
-    wanted = [name for name in site.evidence.awaited if name in known and name != raised]
-    wraps = node is site.unit.node and site.siblings is not None and not isinstance(node, (cst.ClassDef, cst.Try))
-    if not wraps or not wanted or raised not in (*vars(builtins), *known) or site.definition in (None, node):
-        return
-    if any(mark in site.code(node) for mark in _SPANNING):
-        return
-    head, tail = (f"{site.indent}{code}" for code in ("try:", f"except {raised} as error:"))
-    body = [site.step + line for line in site.text_lines()[:_LONGEST_WRAPPED]]
-    for name in wanted[:2] if len(body) < _LONGEST_WRAPPED else ():
-        for code, weight in fading((f"raise {name}(str(error)) from error", *_as_elsewhere(name, site)[:1])):
-            yield site.rewrite((head, *body, tail, f"{site.indent}{site.step}{code}"), weight=weight)
 
 
 _LOGIC = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.RECURSION)
