@@ -1,4 +1,5 @@
-"""The processes of the GitHub App, `apprentice serve`, `worker`, `sweep`, `mint` and `up`, and what keeps its database and files: `prune`, `backup` and `restore`.
+"""The processes of the GitHub App, and its database and files: `apprentice serve`, `worker`, `sweep`, `mint`, `up`, `prune`,
+`backup` and `restore`.
 
 A process ends at its start with 2 for a wrong setting: starting again does not help. For what is temporary it ends with 75, so that a supervisor starts it again.
 """

@@ -1,4 +1,7 @@
-"""Where a review goes, in one format on standard output and any others in files, and its text: what the tests say, then the findings by what a pull request's review does with them."""
+"""Where a review goes, and its text: what the tests say, then the findings by what a pull request's review does with them.
+
+It goes to standard output in one format, and to files in any others.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Makes plans of how a checkout says that it is installed and tested, best evidence first: CI workflows, then tox, nox, hatch and make.
+"""Makes plans of how a checkout says that it is installed and tested, best evidence first.
 
-Plain fallbacks come last. Nothing of the checkout is run.
+CI workflows come before tox, nox, hatch and make, and plain fallbacks come last. Nothing of the checkout is run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs of a suite say against a patch: the tests that it breaks, and those that it leaves failing although they fail where it is.
+"""What runs of a suite say against a patch: tests that it breaks, and tests that fail at its lines and still do with it.
 
 The unpatched suite is run a second time before anything is believed against a patch: what differs between these two runs is
 no work of the patch. Tests whose ids differ from run to run are counted by function.

@@ -271,7 +271,7 @@ class CandidateRunner:
             each=tuple(cap(step.level, usual) for usual in baseline.each),
             wall=self._until_deadline(max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
             fresh=baseline.fresh,
-            narrow=baseline.narrow,
+            narrow=baseline.narrow and self._server is not None and self._server.narrows,
         )
 
     def _until_deadline(self, seconds: float) -> float:

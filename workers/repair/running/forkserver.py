@@ -14,6 +14,7 @@ import msgspec
 
 from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
+from workers.repair.classify import normalised
 from workers.repair.reproduce import ScreeningTests
 from workers.sandbox.launching import WORKSPACE
 from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment, with_files_of
@@ -304,13 +305,14 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
 
 
 def _is_narrow(server: ForkServer, wanted: ScreeningTests, shown: ForkAnswer) -> bool:
-    """Whether the failing tests end, where their files alone are collected, as they did with all files."""
+    """Whether the failing tests end, where their files alone are collected, as they did with all files that there are."""
     if not server.narrows:
-        return False
+        return True
     unedited = _unedited(replace(wanted, covering=()), afresh=server.seconds)
     alone = server.ask(msgspec.structs.replace(unedited, narrow=True))
     failing = {test: passed for test, passed in shown.outcomes.items() if test in alone.outcomes}
-    return alone.outcomes == failing and (alone.error_type, alone.message) == (shown.error_type, shown.message)
+    ends = [(answer.error_type, normalised(answer.message)) for answer in (alone, shown)]
+    return alone.outcomes == failing and ends[0] == ends[1]
 
 
 def settled(

@@ -461,14 +461,23 @@ class Narrowing(SlowlyImported):
     def ask(self, request: ForkRequest) -> ForkAnswer:
         seen = super().ask(request)
         outcomes = {test: BOTH[test] for test in (*request.failing, *request.covering)}
-        return msgspec.structs.replace(seen, outcomes=outcomes, message=self.alone if request.narrow else "boom")
+        return msgspec.structs.replace(
+            seen, outcomes=outcomes, message=self.alone if request.narrow else "boom at 0x1a"
+        )
 
 
-@pytest.mark.parametrize(("alone", "narrow"), [("boom", True), ("cannot import name", False)])
+@pytest.mark.parametrize(("alone", "narrow"), [("boom at 0x2b", True), ("cannot import name", False)])
 def test_failing_tests_are_collected_alone_only_if_they_fail_alike(alone: str, narrow: bool) -> None:
     """A test may need what the files of others import."""
     baseline = establish(cast("ForkServer", Narrowing(seconds=0.3, alone=alone)), WANTED)
     assert baseline.narrow is narrow
+
+
+def test_failing_tests_are_alone_where_there_are_no_other_files() -> None:
+    """Files that later tests need come after theirs."""
+    server = SlowlyImported(seconds=0.3)
+    assert establish(cast("ForkServer", server), WANTED).narrow
+    assert not any(request.narrow for request in server.asked)
 
 
 def test_a_failing_test_may_cost_more_than_it_did() -> None:

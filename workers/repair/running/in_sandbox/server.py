@@ -171,9 +171,8 @@ class CollectedProcess:
         if self._pid == 0:
             os.close(requests[1])
             os.close(answers[0])
-            sys.dont_write_bytecode = (
-                False  # forks of the front read it: they need not compile and rewrite all modules anew
-            )
+            # Forks of the front read the byte code: they need not compile and rewrite all modules anew.
+            sys.dont_write_bytecode = False
             self.inside = Collecting(root, Line(os.fdopen(requests[0], "rb"), answers[1]), recorder)
             return
         os.close(requests[0])
