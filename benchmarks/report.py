@@ -60,11 +60,6 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     return f"{middle:.{digits}f} (median of {len(values)}; {min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
-def median_of_rows(samples: Numbers) -> Numbers:
-    """One median a row."""
-    return np.asarray(np.median(samples, axis=1), dtype=np.float64)
-
-
 def bootstrap(
     values: Sequence[float] | Sequence[tuple[float, ...]], statistic: Callable[[Numbers], Numbers], seed: int = 0
 ) -> Interval:
