@@ -7,6 +7,8 @@ same sandbox, one after the other.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.repair.importers.sdists import PACKAGES, unpacked
+from benchmarks.repair.cases import BadCase
 from benchmarks.report import show, spread
 from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
@@ -29,7 +31,9 @@ from workers.sandbox.run_tests import Project, discover, run_tests
 
 COMMAND = ("python", "-m", "pytest", "-x", "-q")
 
-PACKAGE, MODULE = "toolz", "toolz/itertoolz.py"
+PACKAGE, VERSION, MODULE = "toolz", "1.0.0", "toolz/itertoolz.py"
+SHA256 = "2c86e3d9a04798ac556793bced838816296a2f085017664e4995cb40a1047a02"
+SDIST = Path(".cache/sdists", f"{PACKAGE}-{VERSION}.tar.gz")
 RIGHT, WRONG = "return tuple(collections.deque(seq, n))", "return tuple(collections.deque(n, seq))"
 """The bug that is planted."""
 
@@ -78,17 +82,40 @@ class Subject:
     candidates: tuple[Candidate, ...]
 
 
+def unpacked(at: Path) -> Path:
+    """The package's source distribution below `at`. Raises BadCase where it cannot be downloaded."""
+    if not SDIST.is_file() or hashlib.sha256(SDIST.read_bytes()).hexdigest() != SHA256:
+        _download()
+    subprocess.run(["tar", "--extract", "--file", SDIST, "--directory", at], check=True)
+    return at / f"{PACKAGE}-{VERSION}"
+
+
+def _download() -> None:
+    SDIST.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=SDIST.parent) as scratch:
+        wanted = Path(scratch) / "requirements.txt"
+        wanted.write_text(f"{PACKAGE}=={VERSION} --hash=sha256:{SHA256}\n", encoding="utf-8")
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "2", "--timeout", "20"]
+        options = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", scratch]
+        done = subprocess.run(
+            [*pip, *options, "--requirement", str(wanted)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise BadCase(f"{PACKAGE} {VERSION} could not be downloaded: {reason}")
+        (Path(scratch) / SDIST.name).replace(SDIST)
+
+
 def subject(at: Path, count: int) -> Subject:
     """The package with its bug, below `at`; its tests are named one by one, so that nothing else is collected.
 
     `count` candidates of all strategies, the likeliest. Raises BadCase where the package cannot be downloaded.
     """
-    package = next(each for each in PACKAGES if each.name == PACKAGE)
-    tree = unpacked(package, at)
+    tree = unpacked(at)
     text = (tree / MODULE).read_text(encoding="utf-8")
     assert text.count(RIGHT) == 1, f"{RIGHT!r} is in {MODULE} once"
     (tree / MODULE).write_text(text.replace(RIGHT, WRONG), encoding="utf-8")
-    project = discover(tree, python=Path(sys.executable), test_command=package.test_command)
+    project = discover(tree, python=Path(sys.executable), test_command=f"python -m pytest -q {PACKAGE}")
     reproduction = reproduce(Bubblewrap(), project)
     failure = failure_of(reproduction.failing_report)
     assert failure is not None, "the planted bug fails tests"

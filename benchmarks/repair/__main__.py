@@ -14,7 +14,7 @@ import msgspec
 
 from benchmarks.repair.cases import BadCase, Case, load_cases
 from benchmarks.repair.harness import run
-from benchmarks.repair.importers import history, humanevalfix, planted, quixbugs
+from benchmarks.repair.importers import history, humanevalfix, quixbugs
 from benchmarks.repair.results import Results, fresh, markdown, read, write
 
 MADE = Path(".cache/cases")
@@ -43,7 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--cases", type=Path, help="a folder of case folders")
     source.add_argument("--quixbugs", type=Path, metavar="PATH", help="make cases of a clone of QuixBugs")
     source.add_argument("--humanevalfix", type=Path, metavar="FILE", help="make cases of HumanEvalPack's Python lines")
-    source.add_argument("--planted", action="store_true", help="plant bugs in real packages, which are downloaded")
     source.add_argument("--history", type=Path, nargs="+", metavar="REPO", help="make cases of clones' past bug fixes")
     parser.add_argument(
         "--most", type=int, default=history.MOST, help="history: so many cases of a clone, newest first"
@@ -69,10 +68,7 @@ def _cases(given: argparse.Namespace) -> list[Case]:
         into = given.into or MADE / "history"
         names = {history.make(clone, into, most=given.most) for clone in given.history}
         return [case for case in load_cases(into, given.only) if case.labels["project"] in names]
-    if given.planted:
-        into = given.into or MADE / "planted"
-        planted.make(into, seed=given.seed)
-    elif given.quixbugs is not None:
+    if given.quixbugs is not None:
         into = given.into or MADE / "quixbugs"
         quixbugs.make(given.quixbugs, into)
     else:

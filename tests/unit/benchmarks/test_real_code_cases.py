@@ -1,4 +1,4 @@
-"""Cases of real code, from a package and from a clone made here: what is kept, what the engine sees, what judges it."""
+"""Cases of real code, from a clone made here: what is kept, what the engine sees, what judges it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.repair.cases import Case, load, load_cases
+from benchmarks.repair.cases import Case, load
 from benchmarks.repair.importers import history
-from benchmarks.repair.importers.planted import Subject
-from benchmarks.repair.importers.sdists import Package
 from tests.integration.command_line import git
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.report import TestReport
@@ -53,29 +51,6 @@ def outcome(case: Case, overlay: dict[str, bytes], command: str) -> TestReport:
     """What the case's tests say with some files laid over it."""
     project = discover(case.repository, python=None, test_command=command)
     return run_tests(Bubblewrap(), project, overlay=overlay).report
-
-
-@pytest.mark.extended
-def test_planted_bugs_are_detected_by_what_is_seen_and_judged_by_all(tmp_path: Path) -> None:
-    """Half of the test functions are seen, one that fails is among them, and the held-out file has them all."""
-    tree = tmp_path / "shop"
-    tree.mkdir()
-    (tree / "shop.py").write_text(SOURCE)
-    (tree / "test_shop.py").write_text(TESTS)
-    subject = Subject(Package(name="shop", version="1", sha256="", tests="test_shop.py"), tree, 1)
-    bugs = subject.bugs(3)
-    for number, bug in enumerate(bugs):
-        subject.write(tmp_path / "cases", number, bug)
-    cases = load_cases(tmp_path / "cases")
-    assert len(cases) == 3
-    assert len({case.labels["kind"] for case in cases}) == 3
-    for case in cases:
-        seen = (case.repository / "test_shop.py").read_text()
-        assert seen.count("def test_") in (2, 3)
-        assert case.held_out is not None
-        assert (case.held_out / "test_shop.py").read_text() == TESTS
-        assert outcome(case, {}, case.test_command).failing()
-        assert not outcome(case, {"shop.py": SOURCE.encode()}, case.test_command).failing()
 
 
 @pytest.mark.extended
