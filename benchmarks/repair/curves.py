@@ -32,7 +32,6 @@ from benchmarks.repair.cases import BadCase, Case, load_cases
 from benchmarks.repair.firstfound import FirstFound, KnownVerdicts
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.importers import history
-from benchmarks.repair.learning import LONGEST, by_case, in_total
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Numbers, bootstrap, show
 from memory.model import EVERYTHING, Actor, Decision, EditShape, Permission, SignalKind, State
@@ -52,6 +51,9 @@ from workers.sandbox.bubblewrap import Bubblewrap
 
 PRESENT_POLICY = "present"
 UNTAUGHT = "best first"
+
+LONGEST = 3600.0
+"""Seconds that a repair may take. Candidates end it: how many are tried in a time depends on what is remembered."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,7 +296,7 @@ def report(found: Sequence[Tried], most: int) -> list[tuple[str, str]]:
 
 def compared(found: Sequence[Tried], way: str, most: int) -> list[tuple[str, str]]:
     """The present way over another one, by case: means over the seeds; bootstrapped over cases."""
-    ours, theirs = (_by_case(found, name, most) for name in (PRESENT_POLICY, way))
+    ours, theirs = (_means(found, name, most) for name in (PRESENT_POLICY, way))
     either = [case for case in ours if ours[case][0] or theirs[case][0]]
     if len(either) < 2:
         return [(f"over {way}", "not known: fewer than two cases were repaired rightly")]
@@ -308,7 +310,7 @@ def compared(found: Sequence[Tried], way: str, most: int) -> list[tuple[str, str
     ]
 
 
-def _by_case(found: Sequence[Tried], way: str, most: int) -> dict[str, tuple[float, float, float]]:
+def _means(found: Sequence[Tried], way: str, most: int) -> dict[str, tuple[float, float, float]]:
     """By case, means over the seeds: the share right, candidates and seconds to the right fix."""
     by: dict[str, list[Tried]] = {}
     longest: dict[str, float] = {}
@@ -324,6 +326,16 @@ def _by_case(found: Sequence[Tried], way: str, most: int) -> dict[str, tuple[flo
         )
         for case, mine in by.items()
     }
+
+
+def by_case(samples: Numbers) -> Numbers:
+    """The geometric mean of the ratios: a case that takes 2 candidates counts like one that takes 200."""
+    return np.asarray(np.exp(np.log(samples[..., 0] / samples[..., 1]).mean(axis=1)), dtype=np.float64)
+
+
+def in_total(samples: Numbers) -> Numbers:
+    """The ratio of the sums: what the work takes."""
+    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
 
 
 def _difference(samples: Numbers) -> Numbers:

@@ -14,20 +14,16 @@ from workers.ports import CompletedRun, Sandbox, SandboxSession, Workload
 
 
 class Remembered:
-    """`asked` counts what was asked of it, `run` what really ran for that."""
+    """Runs each workload once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._runs: dict[str, CompletedRun] = {}
-        self.asked = 0
-        self.ran = 0
 
     def run(self, workload: Workload) -> CompletedRun:
         """As it ended before, or as it ends now."""
-        self.asked += 1
         key = _key(workload)
         if key not in self._runs:
-            self.ran += 1
             self._runs[key] = self._sandbox.run(workload)
         return self._runs[key]
 
