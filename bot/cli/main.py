@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from bot.cli import data, evaluate, history, jobs, local, operate, stats, where
+from bot.cli import data, history, jobs, local, operate, stats
 from bot.cli.console import (
     BAD_INPUT,
     AsJson,
@@ -74,7 +74,7 @@ command(
     HERE,
     "apprentice where 'a redirect to another port drops the header'",
     "gh issue view 41 | apprentice where - .",
-)(where.where)
+)(local.where)
 
 
 @command(HERE, "apprentice doctor")
@@ -99,9 +99,9 @@ command(LEARN, "apprentice learn .", "apprentice learn . --most 500")(history.le
 command(LEARN, "apprentice backtest .", "apprentice backtest . --png lift.png")(history.backtest)
 command(LEARN, "apprentice why 4e46c8a8375842c5", "apprentice why .")(stats.why)
 command(LEARN, "apprentice stats")(stats.stats)
-command(LEARN, "apprentice evaluate", "apprentice evaluate --policy greedy --since 2026-01-31")(evaluate.evaluate)
-command(LEARN, "apprentice audit")(evaluate.audit)
-command(LEARN, "apprentice preferences --train")(evaluate.preferences)
+command(LEARN, "apprentice evaluate", "apprentice evaluate --policy greedy --since 2026-01-31")(stats.evaluate)
+command(LEARN, "apprentice audit")(stats.audit)
+command(LEARN, "apprentice preferences --train")(stats.preferences)
 command(LEARN, "apprentice forget --teacher maya", "apprentice forget --teacher maya --yes")(stats.forget)
 command(LEARN, "apprentice rebuild")(stats.rebuild)
 command(LEARN, "apprentice export learnings learnings.json --repository maya/shop")(data.export)

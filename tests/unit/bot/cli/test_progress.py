@@ -9,7 +9,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from bot.cli.progress import Progress
+from bot.cli.console import Progress
 
 
 def progress_on(*, terminal: bool) -> tuple[Progress, io.StringIO]:
