@@ -1,9 +1,10 @@
-"""What a job has besides: its lease, and GitHub as the App's installation."""
+"""What a job has besides: its lease, effects on GitHub that are each made once, and GitHub as the App's installation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 from threading import Event
 from typing import TYPE_CHECKING
@@ -13,20 +14,77 @@ from structlog.contextvars import bind_contextvars
 from memory.model import Task, TaskKind
 from memory.model.jobs import LeasedJob
 from memory.retrieval.embeddings import Embedder
+from memory.store import Store
 from workers.configuration.schema import PATH
 from workers.context import Clock, Context, open_context
-from workers.errors import JobStopped
+from workers.errors import CannotRun, JobStopped, Unavailable
 from workers.git import Mirror
-from workers.jobs import RepositoryRef
+from workers.jobs import Job, RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES
-from workers.queue.idempotency import Effects
-from workers.queue.runner import Flow
+from workers.queue.runner import Flow, rows
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # the command line without GitHub loads nothing of it
     from workers.github.adapter import GitHub
     from workers.github.auth import InstallationTokens
     from workers.github.minting import MintingClient
+
+IN_FLIGHT = timedelta(seconds=90)
+"""So long another job's request may be under way."""
+
+LATE = timedelta(minutes=5)
+"""After so long what GitHub does after our time-out is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """The effects of one job, while it holds its lease: each is announced under a key before it is made."""
+
+    store: Store
+    leased: LeasedJob
+    lease_seconds: float
+    clock: Callable[[], datetime]
+
+    def once(
+        self,
+        key: str,
+        *,
+        make: Callable[[], int],
+        find: Callable[[], int | None],
+        look_again: Callable[[int], Job] | None = None,
+    ) -> int:
+        """The id of the post or pull request made under `key`: made now, or found if an earlier worker made it and died.
+
+        Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request. After such an
+        attempt a second one may still appear, even where one was found: `look_again` makes the job that looks for it later.
+        Raises JobStopped, and Unavailable while another job may be making it.
+        """
+        inbox, now = self.store.inbox, self.clock()
+        begun = inbox.begin_effect(key, self.leased.id, now, in_flight=IN_FLIGHT)
+        if begun is not None and begun.done_at is not None:
+            return int(begun.reference)
+        if begun is not None and begun.job_id != self.leased.id and begun.begun_at > now - IN_FLIGHT:
+            wait = begun.begun_at + IN_FLIGHT - now
+            raise Unavailable("another job is doing the same", seconds=wait.total_seconds())
+        found = None if begun is None else find()
+        made = self._made(make, find) if found is None else found
+        later = rows(key, [look_again(made)]) if begun is not None and look_again else ()
+        now = self.clock()
+        follow_ups = [replace(row, run_after=now + LATE) for row in later]
+        inbox.complete_effect(key, str(made), now, follow_ups=follow_ups)
+        return made
+
+    def _made(self, make: Callable[[], int], find: Callable[[], int | None]) -> int:
+        """Made by the holder of the lease alone. What GitHub refuses because it is there already is found."""
+        if not self.store.inbox.renew(self.leased, now=self.clock(), seconds=self.lease_seconds):
+            raise JobStopped("another worker has this job now")
+        try:
+            return make()
+        except CannotRun:
+            found = find()
+            if found is None:
+                raise
+            return found
 
 
 @dataclass(frozen=True, kw_only=True)

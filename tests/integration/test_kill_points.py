@@ -23,8 +23,8 @@ from memory.store import Store, open_store
 from tests.databases import LONG_AGO
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.town import BOT, REPOSITORY, founded
+from workers.job_context import LATE
 from workers.queue.celery_app import make_celery, send
-from workers.queue.idempotency import LATE
 from workers.queue.sweeper import sweep
 from workers.settings import Settings, environment_with
 

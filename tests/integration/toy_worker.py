@@ -16,9 +16,9 @@ from pathlib import Path
 
 from memory.model.jobs import LeasedJob
 from memory.store import Store, open_store
+from workers.job_context import Effects
 from workers.jobs import AnswerCommand, Fix, Job, ReportFailure, RepositoryRef, ReviewPull
 from workers.queue.celery_app import run_worker
-from workers.queue.idempotency import Effects
 from workers.queue.idle import IdleTimes
 from workers.queue.runner import Flow
 from workers.settings import WorkerSettings

@@ -17,7 +17,7 @@ from tests.stories import town as founding
 from tests.stories.pantry import UNITS
 from tests.stories.town import REPOSITORY, Town, nobody, readable
 from workers.flows.readings import KeptReading
-from workers.queue.idempotency import IN_FLIGHT, LATE
+from workers.job_context import IN_FLIGHT, LATE
 from workers.queue.runner import LONGEST_DELAY, run_leased
 
 pytestmark = pytest.mark.extended

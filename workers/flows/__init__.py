@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workers import jobs
-from workers.flows import ask, feedback, locate, maintenance, repair, replies, review
+from workers.flows import ask, feedback, maintenance, repair, replies, review
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -18,7 +18,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.StopWatching: feedback.stop_watching,
     jobs.AnswerCommand: ask.run,
     jobs.AnswerQuestion: ask.run,
-    jobs.LocateIssue: locate.run,
+    jobs.LocateIssue: ask.locate_issue,
     jobs.ShareLearnings: ask.run,
     jobs.LearnHistory: maintenance.learn_history,
     jobs.RedeliverWebhooks: maintenance.redeliver,

@@ -12,8 +12,8 @@ from memory.model.jobs import NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import CannotRun, JobStopped, Unavailable
+from workers.job_context import IN_FLIGHT, LATE, Effects
 from workers.jobs import RemoveDuplicate, RepositoryRef, decode
-from workers.queue.idempotency import IN_FLIGHT, LATE, Effects
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
