@@ -5,8 +5,8 @@
 
 The first chooses and verifies cases by the rule of `benchmarks.past_bugs.finding`, and keeps what it tried and why it was
 left out; the second repairs each case with the user's command, `apprentice fix . --budget 240`. The work tree is the fix's
-parent with the fix's tests; the environment is the product's, made before the clock starts. A patch is right as in
-`benchmarks.strangers`: by its code, or by the fixed version's whole suite and by calls of both versions.
+parent with the fix's tests; the environment is the product's, made before the clock starts. A patch is right
+by its code, or by the fixed version's whole suite and by calls of both versions.
 DIRECTORY of clones holds whole histories, called `owner+name`; nothing is written to it. What is in a file is not done again.
 """
 
@@ -27,20 +27,23 @@ import msgspec
 
 from benchmarks.environments.checkouts import NotBuilt
 from benchmarks.environments.ours import ours
-from benchmarks.past_bugs.cases import MOST_NAMED, PastBug, as_slip, cases, lay_out
+from benchmarks.past_bugs.cases import MOST_NAMED, PastBug, cases, lay_out
 from benchmarks.past_bugs.finding import MOST, MOST_TRIED, SUITE_SECONDS, candidates, clones
+from benchmarks.past_bugs.fixing import MADE, Result, fixed, told
+from benchmarks.past_bugs.judging import judged
 from benchmarks.repair.cases import BadCase
 from benchmarks.repair.importers.commits import Clone, Commit
 from benchmarks.repair.results import share
 from benchmarks.report import show
-from benchmarks.strangers.__main__ import MADE, TOLERATED, Result, fixed, told
-from benchmarks.strangers.judging import judged
 from workers.errors import ApprenticeError
 from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, run_tests
 
 HERE = Path(__file__).parent
+TOLERATED = 1.1
+"""How much of its budget a repair may take."""
+
 LIMITS = Limits(wall_seconds=SUITE_SECONDS, cpu_seconds=int(2 * SUITE_SECONDS), output_kb=65_536, disk_mb=1024)
 
 
@@ -152,18 +155,18 @@ def run(given: argparse.Namespace) -> None:
 
 def _repaired(bug: PastBug, given: argparse.Namespace) -> Row:
     """What comes of a case, judged."""
-    slip = as_slip(bug, given.clones / bug.directory)
     try:
         checkout, project = _made(bug, given)
     except (ApprenticeError, NotBuilt) as problem:
         return Row(id=bug.id, load=round(os.getloadavg()[0], 1), problem=str(problem))
     load, begun = round(os.getloadavg()[0], 1), _processor_seconds()
-    result = fixed(slip, checkout, project, given)
+    result = fixed(bug.repository, checkout, given.budget)
     processor = round(_processor_seconds() - begun, 1)
     if result.patch:
-        solution = Clone(given.clones / bug.directory).file(bug.commit, bug.file)
-        (project.tree / bug.file).write_bytes(solution or b"")
-        verdict = judged(slip, result.patch, project, SUITE_SECONDS)
+        clone = Clone(given.clones / bug.directory)
+        wrong, right = ((clone.file(at, bug.file) or b"") for at in (f"{bug.commit}^", bug.commit))
+        (project.tree / bug.file).write_bytes(right)
+        verdict = judged(bug.file, wrong.decode(), result.patch, project, SUITE_SECONDS)
         result = msgspec.structs.replace(result, verdict=verdict)
     return Row(id=bug.id, load=load, processor=processor, result=result)
 
@@ -213,7 +216,7 @@ def main() -> None:
     ways = parser.add_subparsers(required=True)
     for name, does in (("find", find), ("run", run)):
         way = ways.add_parser(name)
-        way.set_defaults(does=does, environments=None)
+        way.set_defaults(does=does)
         way.add_argument("--clones", type=Path, required=True, metavar="DIRECTORY", help="where the clones are")
         way.add_argument("--cases", type=Path, default=HERE / "cases.json", metavar="FILE", help="what was tried")
         way.add_argument(

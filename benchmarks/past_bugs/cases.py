@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +10,6 @@ import msgspec
 
 from benchmarks.environments.checkouts import check_out
 from benchmarks.repair.importers.commits import Clone
-from benchmarks.strangers.slips import Edit, Slip
 
 
 class PastBug(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,21 +62,6 @@ def lay_out(bug: PastBug, clone: Path, at: Path) -> None:
         if content is not None:
             (at / path).parent.mkdir(parents=True, exist_ok=True)
             (at / path).write_bytes(content)
-
-
-def as_slip(bug: PastBug, clone: Path) -> Slip:
-    """The bug as an edit of the fixed file, to be judged as slips are."""
-    fixed, before = (Clone(clone).file(at, bug.file) or b"" for at in (bug.commit, f"{bug.commit}^"))
-    whole = Edit(start=0, end=len(fixed.decode()), text=before.decode())
-    return Slip(
-        repository=bug.repository,
-        commit=bug.commit,
-        file=bug.file,
-        sha256=hashlib.sha256(fixed).hexdigest(),
-        story="a past bug",
-        seconds=0.0,
-        edits=[whole],
-    )
 
 
 def _git(at: Path, *words: str, given: str = "") -> str:

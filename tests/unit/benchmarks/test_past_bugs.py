@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.past_bugs.__main__ import HERE, Row, summary, told_apart
-from benchmarks.past_bugs.cases import PastBug, as_slip, cases, lay_out
+from benchmarks.past_bugs.cases import PastBug, cases, lay_out
 from benchmarks.past_bugs.finding import MOST, candidates, clones
+from benchmarks.past_bugs.fixing import Result
+from benchmarks.past_bugs.judging import Verdict
 from benchmarks.repair.importers.commits import Clone
-from benchmarks.strangers.__main__ import Result
-from benchmarks.strangers.judging import Verdict
 from workers.sandbox.run_tests import discover
 
 BEFORE = "def last(items):\n    return items[0]\n"
@@ -93,17 +93,6 @@ def test_work_tree_is_the_parent_with_the_tests(clone: Path, tmp_path: Path) -> 
     assert git(at, "tag") == "v1"
     assert fix not in git(at, "log", "--all", "--reflog", "--format=%H").split()
     assert git(clone, "tag").split() == ["v1", "v2"]
-
-
-def test_bug_is_an_edit_of_the_fixed_file(clone: Path) -> None:
-    """It is judged as slips are: the fixed file is the original, and the parent's the slipped one."""
-    fix = commit(clone, "fix the end", {"code_of.py": AFTER, "test_code_of.py": TEST})
-    bug = PastBug(
-        repository="some/code", commit=fix, file="code_of.py", tests=["test_code_of.py"], modules=["test_code_of.py"]
-    )
-    slip = as_slip(bug, clone)
-    assert slip.original(clone) == AFTER
-    assert slip.slipped(AFTER) == BEFORE
 
 
 @pytest.mark.extended

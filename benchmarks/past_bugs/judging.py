@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.strangers.slips import Slip
 from workers.diffs import patched
 from workers.ports import Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -43,21 +42,20 @@ class _Calls(msgspec.Struct):
     first: str = ""
 
 
-def judged(slip: Slip, patch: str, original: Project, seconds: float) -> Verdict:
-    """A patch of the slipped code, held against the project with the original file. Raises BadInput when it does not apply."""
-    text = slip.original(original.tree)
+def judged(file: str, wrong: str, patch: str, original: Project, seconds: float) -> Verdict:
+    """A patch of the wrong file, held against the project with the original one. Raises BadInput when it does not apply."""
 
-    def slipped(name: str) -> str:
-        return slip.slipped(text) if name == slip.file else (original.tree / name).read_bytes().decode()
+    def before_patch(name: str) -> str:
+        return wrong if name == file else (original.tree / name).read_bytes().decode()
 
-    texts = patched(patch, slipped)
-    if texts.keys() == {slip.file} and _code(texts[slip.file]) == _code(text):
+    texts = patched(patch, before_patch)
+    if texts.keys() == {file} and _code(texts[file]) == _code((original.tree / file).read_bytes().decode()):
         return Verdict(same_code=True)
     limits = Limits(wall_seconds=seconds, cpu_seconds=int(2 * seconds), output_kb=65_536, disk_mb=1024)
-    files = {slip.file: slip.slipped(text).encode()} | {name: each.encode() for name, each in texts.items()}
+    files = {file: wrong.encode()} | {name: each.encode() for name, each in texts.items()}
     before = run_tests(Bubblewrap(), original, limits=limits).report
     after = run_tests(Bubblewrap(), original, overlay=files, limits=limits).report
-    calls = _twin_calls(slip, files[slip.file], original, limits)
+    calls = _twin_calls(file, files[file], original, limits)
     return Verdict(lost=len(before.lost(after)), calls=calls.compared, different=calls.different, first=calls.first)
 
 
@@ -65,7 +63,7 @@ def _code(text: str) -> str:
     return ast.dump(ast.parse(text))
 
 
-def _twin_calls(slip: Slip, other: bytes, original: Project, limits: Limits) -> _Calls:
+def _twin_calls(file: str, other: bytes, original: Project, limits: Limits) -> _Calls:
     """What the plug-in counted; nothing where it could not run."""
     with tempfile.TemporaryDirectory(prefix="apprentice-twins-") as folder:
         shutil.copy(PLUGIN, folder)
@@ -77,7 +75,7 @@ def _twin_calls(slip: Slip, other: bytes, original: Project, limits: Limits) -> 
             **base_environment(original, Path(folder)),
             "PYTEST_ADDOPTS": f"-p {PLUGIN.stem} --rootdir={WORKSPACE}",
             "APPRENTICE_ROOT": str(WORKSPACE),
-            "TWIN_FILE": slip.file,
+            "TWIN_FILE": file,
             "TWIN_OTHER": str(twin),
         }
         workload = Workload(
