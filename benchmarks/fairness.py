@@ -30,7 +30,8 @@ from memory.store import Store, open_store
 from tests.conftest import serve_postgresql
 from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef
 from workers.queue.celery_app import make_celery, run_worker, send
-from workers.queue.runner import Flow, enqueue, rows
+from workers.queue.enqueue import enqueue, rows
+from workers.queue.runner import Flow
 from workers.settings import Settings, WorkerSettings
 
 PROCESSES = 2

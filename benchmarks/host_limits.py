@@ -32,7 +32,8 @@ from workers.git_command import run_git
 from workers.job_context import open_job_context
 from workers.jobs import CheckPolicy, Job
 from workers.messages.markdown import prose
-from workers.queue.runner import rows, run_leased
+from workers.queue.enqueue import rows
+from workers.queue.runner import run_leased
 from workers.redaction import redact
 from workers.repair.classify import normalised
 from workers.review.detectors.dependencies import needed_in

@@ -21,7 +21,8 @@ from workers.errors import CannotRun, JobStopped, Unavailable
 from workers.git import Mirror
 from workers.jobs import Job, RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES
-from workers.queue.runner import Flow, rows
+from workers.queue.enqueue import rows
+from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # the command line without GitHub loads nothing of it

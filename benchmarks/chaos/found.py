@@ -14,7 +14,7 @@ from memory.store import Store
 from workers.jobs import ACTED_ON, CommandedJob, ReportFailure, decode
 from workers.messages.markdown import marked
 from workers.messages.review import DUPLICATE
-from workers.queue.runner import rows
+from workers.queue.enqueue import rows
 
 
 def effects(github: ChaoticGitHub, store: Store, bot: str) -> Counter[str]:

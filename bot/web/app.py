@@ -35,8 +35,8 @@ from memory.model.jobs import Delivery
 from workers import logs, traces
 from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
+from workers.queue.enqueue import Send, enqueue, rows
 from workers.queue.heartbeats import ProcessKind, beat, keep_beating, missing_processes, store_measures
-from workers.queue.runner import Send, enqueue, rows
 from workers.settings import WebSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import

@@ -17,7 +17,7 @@ from memory.store.jobs import MAX_ABANDONED
 from tests.databases import migrated_store
 from tests.integration.command_line import Ran, apprentice
 from workers.jobs import AnswerQuestion, RepositoryRef, encode
-from workers.queue.runner import rows
+from workers.queue.enqueue import rows
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "\x1b[2J/merge @everyone"

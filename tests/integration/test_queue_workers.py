@@ -26,7 +26,7 @@ from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef, ReviewPull
 from workers.queue.celery_app import depth, make_celery, send
-from workers.queue.runner import enqueue, rows
+from workers.queue.enqueue import enqueue, rows
 from workers.queue.sweeper import sweep
 from workers.settings import Settings
 

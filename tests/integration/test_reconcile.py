@@ -20,7 +20,7 @@ from workers.flows import maintenance
 from workers.flows.maintenance import MOST_FAILURES
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
-from workers.queue.runner import rows
+from workers.queue.enqueue import rows
 from workers.queue.sweeper import enqueue_comparison
 from workers.settings import WorkerSettings, load
 

@@ -10,7 +10,8 @@ from memory.model.jobs import Claimer, JobState
 from tests.stories import town as founding
 from tests.stories.town import REPOSITORY, nobody
 from workers.jobs import Fix, RepositoryRef
-from workers.queue.runner import rows, run_next
+from workers.queue.enqueue import rows
+from workers.queue.runner import run_next
 
 
 def test_help_beside_five_hundred_repairs(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ from workers.errors import Retryable
 from workers.flows import FLOWS
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import PollReactions, RepositoryRef
-from workers.queue.runner import Send, rows, run_leased
+from workers.queue.enqueue import Send, rows
+from workers.queue.runner import run_leased
 from workers.settings import WebSettings, WorkerSettings
 
 REPOSITORY = "kitchen/pantry"

@@ -1,25 +1,33 @@
-"""Turns jobs into database rows and sends their ids to the queue; runs one job: lease, work under a heartbeat, finish, send what follows."""
+"""Runs one job: lease, work under a heartbeat, finish, send what follows.
+
+Each attempt is one line of the log, one measure and one span. Lines in between carry the ids of the job.
+"""
 
 from __future__ import annotations
 
-import functools
+import logging
 import os
 import random
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 import structlog
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from memory.errors import StoreError, StoreUnavailable
+from memory.measures import JOBS
 from memory.model.jobs import Claimer, LeasedJob, NewJob
+from workers import traces
 from workers.errors import (
     ApprenticeError,
     CannotRun,
@@ -31,33 +39,24 @@ from workers.errors import (
     Unavailable,
 )
 from workers.jobs import (
-    PRIORITIES,
     CommandedJob,
-    Fix,
     Job,
     OwnJob,
-    RedeliverWebhooks,
     ReportFailure,
     RepositoryRef,
     ReviewPull,
     TrackPull,
     decodable,
     decode,
-    encode,
-    job_id,
 )
-from workers.queue.job_log import RunResult, died, ended, logged
+from workers.queue.enqueue import Send, enqueue, kind_of, rows
 from workers.settings import WorkerSettings
-from workers.traces import context as trace_context
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
     from memory.store import Store
 
 Flow = Callable[..., Sequence[Job]]
 """`run(job, context) -> follow-up jobs`, for one type of job."""
-
-Send = Callable[[Sequence[str]], None]
-"""Sends job ids to the queue; raises Retryable when the queue refuses them."""
 
 MOST_ATTEMPTS = 8
 PATIENCE = timedelta(hours=24)
@@ -67,57 +66,19 @@ LONGEST_DELAY = timedelta(minutes=15)
 _log = structlog.get_logger()
 
 
-def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
-    """The rows for `jobs`. Ids are hashes of `origin` (a delivery, a parent job, a time slot) and job: a repeat adds nothing."""
-    return tuple(_row(origin, job) for job in jobs)
+class RunResult(StrEnum):
+    """How one attempt of a job ends. LOST: another worker has the lease. DEAD: its workers died."""
+
+    DONE = "done"
+    FAILED = "failed"
+    POSTPONED = "postponed"
+    WAITING = "waiting"
+    STOPPED = "stopped"
+    LOST = "lost"
+    DEAD = "dead"
 
 
-def _row(origin: str, job: Job) -> NewJob:
-    payload = encode(job)
-    repository, actor = getattr(job, "repository", None), getattr(job, "actor", None)
-    number = job.issue if isinstance(job, Fix) else getattr(job, "number", None)
-    return NewJob(
-        id=job_id(origin, payload),
-        kind=kind_of(job),
-        payload=payload,
-        repository_id=repository and repository.id,
-        number=number,
-        actor_id=actor and actor.id,
-        installation_id=repository and repository.installation_id,
-        conversation=_conversation(job),
-        priority=PRIORITIES[type(job)],
-        trace=trace_context(),
-    )
-
-
-def _conversation(job: Job) -> str | None:
-    """Of the jobs of one name one runs at a time. A search for lost webhooks takes minutes, and would take every worker."""
-    if isinstance(job, Fix | ReviewPull):
-        return f"{job.repository.id}#{job.issue if isinstance(job, Fix) else job.number}"
-    return "webhooks" if isinstance(job, RedeliverWebhooks) else None
-
-
-def kind_of(job: Job) -> str:
-    """The job's tag without its version, as logs and the database show it."""
-    return _kind(type(job))
-
-
-@functools.cache
-def _kind(of: type[Job]) -> str:
-    return str(of.__struct_config__.tag).partition(".")[0]
-
-
-def enqueue(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
-    """Send committed jobs; False when that failed. They are safe in the database: the sweeper sends them later."""
-    if not ids:
-        return True
-    try:
-        send(ids)
-        store.inbox.mark_sent(ids, now)
-    except (Retryable, StoreError) as error:
-        _log.warning("jobs left to the sweeper", jobs=len(ids), error=str(error))
-        return False
-    return True
+_LEVELS = {RunResult.DONE: logging.INFO, RunResult.FAILED: logging.ERROR}
 
 
 class RunContext(Protocol):
@@ -159,8 +120,7 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
     inbox, now, seconds = context.store.inbox, context.clock(), settings.lease_seconds
     leased = inbox.claim(claimer, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:
-        with logged(leased):
-            _run(context, leased, send)
+        _Attempt(context, leased, send).run()
     return leased is not None
 
 
@@ -169,18 +129,7 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
     now, seconds = context.clock(), context.settings.lease_seconds
     leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:
-        with logged(leased):
-            _run(context, leased, send)
-
-
-def _run(context: RunContext, leased: LeasedJob, send: Send) -> None:
-    try:
-        job = decode(leased.payload)
-    except msgspec.DecodeError as error:
-        _end(context, leased, f"this version cannot decode the job: {error}", (), send)
-        return
-    with _heartbeat(context, leased, job, send) as stop:
-        _work(context.for_job(leased, stop), leased, job, send)
+        _Attempt(context, leased, send).run()
 
 
 def delay(attempts: int, rng: random.Random) -> timedelta:
@@ -189,31 +138,154 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
     return whole * rng.uniform(0.5, 1.0)
 
 
-def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
-    try:
-        follow_ups = _flow(context, job)(job, context)
-    except JobStopped as error:
-        ended(leased, RunResult.STOPPED, reason=str(error))
-        now = context.clock()
-        # Where the lease is still ours, the next job of the conversation does not wait for its end.
-        context.store.inbox.postpone(leased, now=now, until=now, reason=str(error))
-    except Unavailable as error:
-        _wait(context, leased, job, error, send)
-    except StoreUnavailable as error:
-        _wait(context, leased, job, Unavailable(f"database unavailable: {error}"), send)
-    except Retryable as error:
-        _postpone(context, leased, job, error, send)
-    except NoAccess as error:
-        _end(context, leased, str(error), (), send, RunResult.STOPPED)
-    except ApprenticeError as error:
-        _fail(context, leased, job, error, send)
-    except Exception as error:  # the edge of the process: record, report and re-raise
-        _log.exception("unexpected error")
-        shown = f"an unexpected {type(error).__name__} stopped this job; see the worker's log"
-        _fail(context, leased, job, CannotRun(shown), send)
-        raise
-    else:
-        _finish(context, leased, follow_ups, send)
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One attempt of a job, while this worker has its lease."""
+
+    context: RunContext
+    leased: LeasedJob
+    send: Send
+    begun: float = field(default_factory=time.monotonic)
+
+    def run(self) -> None:
+        """Run the job, in a span and with its ids in every line of the log."""
+        leased = self.leased
+        clear_contextvars()
+        delivery = {"delivery": leased.delivery_id} if leased.delivery_id else {}
+        bind_contextvars(job=leased.id, kind=leased.kind, attempt=leased.attempts, **delivery)
+        try:
+            with traces.span(
+                f"job {leased.kind}", parent=leased.trace, job=leased.id, attempt=leased.attempts, **delivery
+            ):
+                _log.info("job started", worker=leased.worker)
+                self._run()
+        finally:
+            clear_contextvars()
+
+    def _run(self) -> None:
+        try:
+            job = decode(self.leased.payload)
+        except msgspec.DecodeError as error:
+            self._end(f"this version cannot decode the job: {error}")
+            return
+        with self._heartbeat(job) as stop:
+            self._work(job, self.context.for_job(self.leased, stop))
+
+    def _work(self, job: Job, context: RunContext) -> None:
+        try:
+            follow_ups = _flow(context, job)(job, context)
+        except JobStopped as error:
+            self._log_end(RunResult.STOPPED, reason=str(error))
+            now = context.clock()
+            # Where the lease is still ours, the next job of the conversation does not wait for its end.
+            context.store.inbox.postpone(self.leased, now=now, until=now, reason=str(error))
+        except Unavailable as error:
+            self._wait(job, error)
+        except StoreUnavailable as error:
+            self._wait(job, Unavailable(f"database unavailable: {error}"))
+        except Retryable as error:
+            self._postpone(job, error)
+        except NoAccess as error:
+            self._end(str(error), result=RunResult.STOPPED)
+        except ApprenticeError as error:
+            self._fail(job, str(error))
+        except Exception as error:  # the edge of the process: record, report and re-raise
+            _log.exception("unexpected error")
+            self._fail(job, f"an unexpected {type(error).__name__} stopped this job; see the worker's log")
+            raise
+        else:
+            self._finish(follow_ups)
+
+    def _finish(self, follow_ups: Sequence[Job]) -> None:
+        store, clock = self.context.store, self.context.clock
+        new = rows(self.leased.id, follow_ups)
+        if store.inbox.finish(self.leased, now=clock(), follow_ups=new):
+            self._log_end(RunResult.DONE)
+            enqueue(store, self.send, [row.id for row in new], clock())
+        else:
+            self._log_end(RunResult.LOST)
+
+    def _postpone(self, job: Job, error: Retryable) -> None:
+        attempts = self.leased.attempts - self.leased.waits
+        if attempts >= MOST_ATTEMPTS:
+            self._fail(job, f"gave up after {attempts} attempts: {error}")
+            return
+        now = self.context.clock()
+        until = now + delay(attempts, self.context.rng)
+        self._log_end(RunResult.POSTPONED, until=until.isoformat(), reason=str(error))
+        self.context.store.inbox.postpone(self.leased, now=now, until=until, reason=str(error))
+
+    def _wait(self, job: Job, error: Unavailable) -> None:
+        """Wait as long as was asked, else ever longer, and for `PATIENCE` in all; where GitHub limits, the installation does."""
+        context, leased, now = self.context, self.leased, self.context.clock()
+        gives_up = (leased.waiting_since or now) + PATIENCE
+        if now >= gives_up:
+            self._fail(job, f"gave up after {round(PATIENCE / timedelta(hours=1))} hours: {error}")
+            return
+        repository = None if isinstance(job, OwnJob) else job.repository
+        if repository is not None and isinstance(error, TokenRefused):
+            context.drop_token(repository)
+        asked = timedelta(seconds=error.seconds)
+        until = min(now + max(asked, delay(leased.waits + 1, context.rng)), gives_up)
+        installation = repository.installation_id if repository and isinstance(error, Limited) else None
+        self._log_end(RunResult.WAITING, until=until.isoformat(), reason=str(error))
+        inbox = context.store.inbox
+        inbox.wait(leased, now=now, until=until, reason=str(error), installation_id=installation)
+
+    def _fail(self, job: Job, reason: str) -> None:
+        self._end(reason, _reports(job, reason))
+
+    def _end(self, reason: str, follow_ups: Sequence[Job] = (), result: RunResult = RunResult.FAILED) -> None:
+        self._log_end(result, reason=reason)
+        store, now = self.context.store, self.context.clock()
+        new = rows(self.leased.id, follow_ups)
+        if store.inbox.fail(self.leased, now=now, reason=reason, follow_ups=new):
+            enqueue(store, self.send, [row.id for row in new], now)
+
+    def _log_end(self, result: RunResult, **details: str) -> None:
+        """Log the end of the attempt, and measure it."""
+        seconds = time.monotonic() - self.begun
+        JOBS.observe(seconds, kind=self.leased.kind, result=result.value)
+        traces.annotate(result=result.value)
+        level = _LEVELS.get(result, logging.WARNING)
+        _log.log(level, "job ended", result=result.value, seconds=round(seconds, 3), **details)
+
+    @contextmanager
+    def _heartbeat(self, job: Job) -> Iterator[threading.Event]:
+        """Renew the lease while the flow runs, and end what runs too long.
+
+        The event is set when the lease is lost, the time is over, or what the job is about is gone.
+        """
+        context, leased, thread_of_flow = self.context, self.leased, threading.get_ident()
+        seconds, most, begun = context.settings.lease_seconds, context.settings.job_seconds, context.clock()
+        deadline, ended, stop = time.monotonic() + most, threading.Event(), threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(seconds / 3):
+                try:
+                    if time.monotonic() >= deadline:
+                        self._fail(job, f"gave up: it ran longer than {most:g} s")
+                        break
+                    held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
+                    if not held or _is_gone(context, job, begun):
+                        stop.set()
+                except StoreError as error:
+                    _log.warning("lease not renewed", job=leased.id, error=str(error))
+                    continue
+                if not held:
+                    break
+            stop.set()
+            if not ended.wait(max(seconds, deadline - time.monotonic())):
+                _end_process(leased, thread_of_flow)
+
+        in_job = copy_context()  # the end of a job that runs too long is logged as the job's
+        thread = threading.Thread(target=in_job.run, args=(beat,), name=f"heartbeat-{leased.id}", daemon=True)
+        thread.start()
+        try:
+            yield stop
+        finally:
+            ended.set()
+            thread.join()
 
 
 def _flow(context: RunContext, job: Job) -> Flow:
@@ -226,49 +298,6 @@ def _flow(context: RunContext, job: Job) -> Flow:
     return flow
 
 
-def _finish(context: RunContext, leased: LeasedJob, follow_ups: Sequence[Job], send: Send) -> None:
-    new = rows(leased.id, follow_ups)
-    if context.store.inbox.finish(leased, now=context.clock(), follow_ups=new):
-        ended(leased, RunResult.DONE)
-        enqueue(context.store, send, [row.id for row in new], context.clock())
-    else:
-        ended(leased, RunResult.LOST)
-
-
-def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable, send: Send) -> None:
-    attempts = leased.attempts - leased.waits
-    if attempts >= MOST_ATTEMPTS:
-        _fail(context, leased, job, CannotRun(f"gave up after {attempts} attempts: {error}"), send)
-        return
-    now = context.clock()
-    until = now + delay(attempts, context.rng)
-    ended(leased, RunResult.POSTPONED, until=until.isoformat(), reason=str(error))
-    context.store.inbox.postpone(leased, now=now, until=until, reason=str(error))
-
-
-def _wait(context: RunContext, leased: LeasedJob, job: Job, error: Unavailable, send: Send) -> None:
-    """Wait as long as was asked, else ever longer, and for `PATIENCE` in all; where GitHub limits, the installation does."""
-    now = context.clock()
-    gives_up = (leased.waiting_since or now) + PATIENCE
-    if now >= gives_up:
-        hours = round(PATIENCE / timedelta(hours=1))
-        _fail(context, leased, job, CannotRun(f"gave up after {hours} hours: {error}"), send)
-        return
-    repository = None if isinstance(job, OwnJob) else job.repository
-    if repository is not None and isinstance(error, TokenRefused):
-        context.drop_token(repository)
-    asked = timedelta(seconds=error.seconds)
-    until = min(now + max(asked, delay(leased.waits + 1, context.rng)), gives_up)
-    installation = repository.installation_id if repository and isinstance(error, Limited) else None
-    ended(leased, RunResult.WAITING, until=until.isoformat(), reason=str(error))
-    inbox = context.store.inbox
-    inbox.wait(leased, now=now, until=until, reason=str(error), installation_id=installation)
-
-
-def _fail(context: RunContext, leased: LeasedJob, job: Job, error: ApprenticeError, send: Send) -> None:
-    _end(context, leased, str(error), _reports(job, str(error)), send)
-
-
 def _reports(job: Job, reason: str) -> tuple[Job, ...]:
     """Telling the user is a job of its own: it may have to wait too."""
     if isinstance(job, CommandedJob):
@@ -276,68 +305,13 @@ def _reports(job: Job, reason: str) -> tuple[Job, ...]:
     return ()
 
 
-def _end(
-    context: RunContext,
-    leased: LeasedJob,
-    reason: str,
-    follow_ups: Sequence[Job],
-    send: Send,
-    result: RunResult = RunResult.FAILED,
-) -> None:
-    ended(leased, result, reason=reason)
-    new, now = rows(leased.id, follow_ups), context.clock()
-    if context.store.inbox.fail(leased, now=now, reason=reason, follow_ups=new):
-        enqueue(context.store, send, [row.id for row in new], now)
-
-
 def _report_death(job_id: str, payload: bytes, reason: str) -> tuple[NewJob, ...]:
     """The report of a job that killed its workers."""
-    died(job_id, reason)
+    _log.error("job ended", job=job_id, result=RunResult.DEAD.value, reason=reason)
     try:
         return rows(job_id, _reports(decode(payload), reason))
     except msgspec.DecodeError:
         return ()
-
-
-@contextmanager
-def _heartbeat(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> Iterator[threading.Event]:
-    """Renew the lease while the flow runs, and end what runs too long.
-
-    The event is set when the lease is lost, the time is over, or what the job is about is gone.
-    """
-    seconds, ended, stop, begun = context.settings.lease_seconds, threading.Event(), threading.Event(), context.clock()
-    deadline, thread_of_flow = time.monotonic() + context.settings.job_seconds, threading.get_ident()
-
-    def beat() -> None:
-        while not ended.wait(seconds / 3):
-            try:
-                if time.monotonic() >= deadline:
-                    _overrun(context, leased, job, send)
-                    break
-                held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
-                if not held or _is_gone(context, job, begun):
-                    stop.set()
-            except StoreError as error:
-                _log.warning("lease not renewed", job=leased.id, error=str(error))
-                continue
-            if not held:
-                break
-        stop.set()
-        if not ended.wait(max(seconds, deadline - time.monotonic())):
-            _end_process(leased, thread_of_flow)
-
-    in_job = copy_context()  # the end of a job that runs too long is logged as the job's
-    thread = threading.Thread(target=in_job.run, args=(beat,), name=f"heartbeat-{leased.id}", daemon=True)
-    thread.start()
-    try:
-        yield stop
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _overrun(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
-    _fail(context, leased, job, CannotRun(f"gave up: it ran longer than {context.settings.job_seconds:g} s"), send)
 
 
 def _end_process(leased: LeasedJob, thread: int) -> None:

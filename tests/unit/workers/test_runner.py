@@ -40,7 +40,8 @@ from workers.jobs import (
     encode,
     job_id,
 )
-from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, PATIENCE, Flow, delay, rows, run_leased
+from workers.queue.enqueue import rows
+from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, PATIENCE, Flow, delay, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
