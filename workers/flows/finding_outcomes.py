@@ -31,16 +31,16 @@ KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
 """The signal of each outcome."""
 
 
-def record_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
+def record_endings(this: Round, reviewed: Reviewed) -> None:
     """Record how the findings of earlier rounds ended that are no longer there; retract it for those that are back.
 
     Not every commit names who pushed it: all count as the author's, which weighs nothing without write access.
     """
-    ended = _ended(this.earlier, context)
+    ended = _ended(this.earlier, this.context)
     for sighting in this.earlier:
         if sighting.finding.fingerprint in reviewed.present and sighting.decision_id in ended:
             signal = ended[sighting.decision_id]
-            context.learner.retract(sighting.decision_id, signal.kind, signal.source)
+            this.context.learner.retract(sighting.decision_id, signal.kind, signal.source)
     paths = this.again.paths
     gone = [
         sighting
@@ -58,7 +58,9 @@ def record_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None
     for sighting in gone:
         fate = _fate(sighting, since(sighting.place.sha), this)
         if fate is not None:
-            context.learner.record_signal(sighting.decision_id, KINDS[fate], author, permission, source, is_author=True)
+            this.context.learner.record_signal(
+                sighting.decision_id, KINDS[fate], author, permission, source, is_author=True
+            )
 
 
 def record_left_unchanged(

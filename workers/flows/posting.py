@@ -27,26 +27,26 @@ Decided = Mapping[str, PostingDecision]
 """The decisions of this round, by fingerprint."""
 
 
-def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> None:
+def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
     """Post, then remember what was seen: a worker that dies before has posted nothing."""
     if this.silent:
-        _remember(this, reviewed, decided, plan, context)
-        _post_check(this, reviewed, plan, context)
+        _remember(this, reviewed, decided, plan)
+        _post_check(this, reviewed, plan)
         return
     asked = this.job.commanded and this.job.comment_id
     review = None
     if plan.new or plan.resolved or plan.back or plan.repair or asked or newly_broken(this, reviewed):
-        review = _post_review(this, reviewed, plan, context)
-    _reopen_returned(this, plan, context)
-    _remember(this, reviewed, decided, plan, context)
+        review = _post_review(this, reviewed, plan)
+    _reopen_returned(this, plan)
+    _remember(this, reviewed, decided, plan)
     if review is not None:
-        _watch(this, review, decided, plan.repair, context)
-    _close_resolved(this, reviewed, plan, context)
-    _post_check(this, reviewed, plan, context)
+        _watch(this, review, decided, plan.repair)
+    _close_resolved(this, reviewed, plan)
+    _post_check(this, reviewed, plan)
 
 
-def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> int:
-    key, bot_name = this.key("review"), context.settings.bot_name
+def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
+    key, bot_name = this.key("review"), this.context.settings.bot_name
     inline = [
         InlineComment(
             path=each.finding.path,
@@ -81,7 +81,7 @@ def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Job
         bot_name=bot_name,
         key=key,
     )
-    return context.effects.once(
+    return this.context.effects.once(
         key,
         make=lambda: this.github.create_review(this.pull.number, sha=this.task.sha, body=body, comments=inline),
         find=lambda: next(iter(this.github.reviews(this.pull.number, marker(key))), None),
@@ -91,10 +91,10 @@ def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Job
     )
 
 
-def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> None:
+def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
     """Keep what was seen and decided, and where, so that a later round knows it again and does not repeat it."""
-    context.store.posts.update_sightings(seen_again(this))
-    context.store.posts.add_sightings(
+    this.context.store.posts.update_sightings(seen_again(this))
+    this.context.store.posts.add_sightings(
         Sighting(
             repository=this.job.repository.key,
             number=this.pull.number,
@@ -102,7 +102,7 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
             decision_id=decided[finding.fingerprint].decision.id,
             finding=finding,
             action=Action.HOLD if this.silent else decided[finding.fingerprint].action,
-            created_at=context.clock(),
+            created_at=this.context.clock(),
             returns=times_back(this, finding.fingerprint),
             missed_in=miss.sha if (miss := plan.missed.get(finding.fingerprint)) else "",
             missed_because=miss.because if miss else "",
@@ -112,7 +112,7 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
     )
 
 
-def _watch(this: Round, review: int, decided: Decided, repair: RepairSuggestion | None, context: JobContext) -> None:
+def _watch(this: Round, review: int, decided: Decided, repair: RepairSuggestion | None) -> None:
     """Remember the decision of each comment, so that feedback on the comment reaches it."""
     decisions = {fingerprint: each.decision.id for fingerprint, each in decided.items()}
     if repair is not None:
@@ -120,7 +120,7 @@ def _watch(this: Round, review: int, decided: Decided, repair: RepairSuggestion 
     for comment, body in this.github.review_comments(this.pull.number, review).items():
         fingerprint = marked(body)
         if fingerprint in decisions:
-            context.store.posts.add(
+            this.context.store.posts.add(
                 Post(
                     repository=this.job.repository.key,
                     kind=PostKind.REVIEW_COMMENT,
@@ -128,25 +128,25 @@ def _watch(this: Round, review: int, decided: Decided, repair: RepairSuggestion 
                     github_id=comment,
                     decision_ids=(decisions[fingerprint],),
                     fingerprint=fingerprint,
-                    created_at=context.clock(),
+                    created_at=this.context.clock(),
                 )
             )
 
 
-def _close_resolved(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
+def _close_resolved(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """Close our own threads about what is no longer there."""
-    for gone in (*plan.resolved, *_repairs_not_needed(this, reviewed, context)):
-        make, find = partial(_close, this, gone, context), partial(_finish_closing, this, gone, context)
-        context.effects.once(this.key_of("gone", gone), make=make, find=find)
+    for gone in (*plan.resolved, *_repairs_not_needed(this, reviewed)):
+        make, find = partial(_close, this, gone), partial(_finish_closing, this, gone)
+        this.context.effects.once(this.key_of("gone", gone), make=make, find=find)
 
 
-def _repairs_not_needed(this: Round, reviewed: Reviewed, context: JobContext) -> list[str]:
+def _repairs_not_needed(this: Round, reviewed: Reviewed) -> list[str]:
     """The repairs that earlier rounds suggested, where no test is broken any more."""
     if reviewed.tests is None or reviewed.tests.broken or not reviewed.tests.ran:
         return []
-    posts = context.store.posts.on(this.job.repository.key, this.pull.number)
+    posts = this.context.store.posts.on(this.job.repository.key, this.pull.number)
     remarks = [post for post in posts if post.kind is PostKind.REVIEW_COMMENT]
-    decisions = [context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
+    decisions = [this.context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
     return [
         post.fingerprint
         for post, decision in zip(remarks, decisions, strict=True)
@@ -154,44 +154,44 @@ def _repairs_not_needed(this: Round, reviewed: Reviewed, context: JobContext) ->
     ]
 
 
-def _close(this: Round, fingerprint: str, context: JobContext) -> int:
+def _close(this: Round, fingerprint: str) -> int:
     """How many threads there were to close: a finding in the summary alone has none, and users resolve theirs."""
-    threads = [thread.id for thread in _threads(this, fingerprint, context) if not thread.resolved]
+    threads = [thread.id for thread in _threads(this, fingerprint) if not thread.resolved]
     for thread in threads:
         this.github.resolve_thread(thread)
     return len(threads)
 
 
-def _finish_closing(this: Round, fingerprint: str, context: JobContext) -> int:
+def _finish_closing(this: Round, fingerprint: str) -> int:
     """Close what a worker that died left open; how many are closed by us then."""
-    _close(this, fingerprint, context)
-    return sum(thread.by_us for thread in _threads(this, fingerprint, context))
+    _close(this, fingerprint)
+    return sum(thread.by_us for thread in _threads(this, fingerprint))
 
 
-def _reopen_returned(this: Round, plan: ReviewPlan, context: JobContext) -> None:
+def _reopen_returned(this: Round, plan: ReviewPlan) -> None:
     """Open our own threads again about what is back; those that a user resolved stay as they are."""
     for back in plan.back:
         if this.again.gone[back]:
-            make = partial(_reopen, this, back, context)
-            context.effects.once(this.key_of("back", back), make=make, find=lambda: None)  # may be done twice
+            make = partial(_reopen, this, back)
+            this.context.effects.once(this.key_of("back", back), make=make, find=lambda: None)  # may be done twice
 
 
-def _reopen(this: Round, fingerprint: str, context: JobContext) -> int:
-    threads = [thread.id for thread in _threads(this, fingerprint, context) if thread.by_us]
+def _reopen(this: Round, fingerprint: str) -> int:
+    threads = [thread.id for thread in _threads(this, fingerprint) if thread.by_us]
     for thread in threads:
         this.github.reopen_thread(thread)
     return len(threads)
 
 
-def _threads(this: Round, fingerprint: str, context: JobContext) -> list[ReviewThread]:
+def _threads(this: Round, fingerprint: str) -> list[ReviewThread]:
     """The threads of our comments on a finding."""
-    posts = context.store.posts.on(this.job.repository.key, this.pull.number)
+    posts = this.context.store.posts.on(this.job.repository.key, this.pull.number)
     comments = (post.github_id for post in posts if post.fingerprint == fingerprint)
     found = (this.github.thread_of(this.pull.number, comment) for comment in comments)
     return [thread for thread in found if thread is not None]
 
 
-def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
+def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
     still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
@@ -200,7 +200,7 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
     wrong = configuration.wrong(this.configuration.mistakes, this.configuration.of_owner)
     clean = clean and not wrong
     key = this.key("check")
-    context.effects.once(
+    this.context.effects.once(
         key,
         make=lambda: this.github.create_check(
             sha=this.task.sha,
@@ -217,7 +217,7 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
             summary=reviews.check_summary(
                 plan,
                 reviewed.not_read,
-                reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=context.settings.bot_name),
+                reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=this.context.settings.bot_name),
                 read=reviewed.files_read,
                 unedited=reviewed.files_unedited,
                 untested=not this.may_run_tests,

@@ -11,7 +11,6 @@ import msgspec
 from memory.errors import StoreError
 from memory.store import Store
 from workers.flows.rounds import Round
-from workers.job_context import JobContext
 from workers.review.engine import Reviewed
 
 VERSION = 1
@@ -26,22 +25,22 @@ class KeptReading:
     standing: tuple[tuple[str, str, int], ...]
 
 
-def read_once(this: Round, read: Callable[[], Reviewed], context: JobContext) -> Reviewed:
+def read_once(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
     """What this round reads, or what was read for it before, under the same commits, rights and configuration."""
-    key, store = _key(this, context), context.store
+    key, store = _key(this), this.context.store
     if (known := _kept(key, store)) is not None:
-        context.progress("going on from what was read before")
+        this.context.progress("going on from what was read before")
         return known
     reviewed = read()
     standing = tuple((path, rule, count) for (path, rule), count in reviewed.standing.items())
     kept = KeptReading(reviewed=replace(reviewed, standing={}), standing=standing)
-    store.readings.put(key, kept, owner=_owner(this), now=context.clock())
+    store.readings.put(key, kept, owner=_owner(this), now=this.context.clock())
     return reviewed
 
 
-def forget_reading(this: Round, context: JobContext) -> None:
+def forget_reading(this: Round) -> None:
     """The round has ended: the next one reads anew."""
-    context.store.readings.remove_of(_owner(this))
+    this.context.store.readings.remove_of(_owner(this))
 
 
 def _kept(key: str, store: Store) -> Reviewed | None:
@@ -63,8 +62,10 @@ def _owner(this: Round) -> str:
     return reading_owner(this.task.repository, this.pull.number)
 
 
-def _key(this: Round, context: JobContext) -> str:
-    rights = f"{this.may_run_tests}:{this.may_ask_model}:{context.settings.model}:{this.pull.title}:{this.pull.body}"
-    chosen = msgspec.json.encode(context.configuration, order="deterministic")
+def _key(this: Round) -> str:
+    rights = (
+        f"{this.may_run_tests}:{this.may_ask_model}:{this.context.settings.model}:{this.pull.title}:{this.pull.body}"
+    )
+    chosen = msgspec.json.encode(this.context.configuration, order="deterministic")
     digest = hashlib.sha256(rights.encode() + chosen).hexdigest()[:16]
     return f"{VERSION}:{_owner(this)}:{this.pull.base_sha}:{this.task.sha}:{digest}"

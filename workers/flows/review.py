@@ -60,36 +60,36 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         configuration=configuration,
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
-    read = _read_unless_gone(this, context)
+    read = _read_unless_gone(this)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
         return ()
     if taken_over(job, context, github):
         return ()
     if read is None:
         raise Retryable("this pull request changed while it was read")
-    _decide_and_post(this, read, context)
+    _decide_and_post(this, read)
     return ()
 
 
-def _decide_and_post(this: Round, read: Reviewed, context: JobContext) -> None:
-    this, reviewed = recognised(this, read, context)
-    record_endings(this, reviewed, context)
+def _decide_and_post(this: Round, read: Reviewed) -> None:
+    this, reviewed = recognised(this, read)
+    record_endings(this, reviewed)
     this = _reopened(this, reviewed)
-    reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, context)
+    reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, this.context)
     decided = choose(
         reviewed,
         this.task,
-        context.for_task(f"review:{this.pull.number}").learner,
-        context,
+        this.context.for_task(f"review:{this.pull.number}").learner,
+        this.context,
         arm_key=f"{this.task.repository}#{this.pull.number}",
         learnings=learnings,
         known={sighting.finding.fingerprint for sighting in this.earlier},
         made=this.made,
     )
-    plan = _plan(this, reviewed, decided, context)
-    post(this, reviewed, decided, plan, context)
-    context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
-    forget_reading(this, context)
+    plan = _plan(this, reviewed, decided)
+    post(this, reviewed, decided, plan)
+    this.context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
+    forget_reading(this)
 
 
 REVIEWS_FOR_OUTSIDERS = 200
@@ -131,6 +131,7 @@ def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, co
         rounds = tuple(each for each in rounds if not each.silent)
         seen = [each for each in seen if each.sha not in unheard or each.action is not Action.HOLD]
     return Round(
+        context=context,
         job=job,
         task=task,
         github=github,
@@ -156,22 +157,22 @@ def _based(mirror: Mirror, pull: PullRequest) -> PullRequest:
     return pull
 
 
-def _read_unless_gone(this: Round, context: JobContext) -> Reviewed | None:
+def _read_unless_gone(this: Round) -> Reviewed | None:
     """None where the pull request was closed or pushed to in the meantime: the rest need not be read."""
     try:
-        return read_once(this, partial(_read, this, context), context)
+        return read_once(this, partial(_read, this))
     except JobStopped:
         return None
 
 
-def _read(this: Round, context: JobContext) -> Reviewed:
+def _read(this: Round) -> Reviewed:
     return read_change(
         this.mirror,
         (this.pull.base_sha, this.task.sha),
         this.diff,
-        context,
+        this.context,
         may_run_tests=this.may_run_tests,
-        detectors=readers(this, context),
+        detectors=readers(this),
         repository=this.task.repository,
         mending=replace(this.task, id=f"{this.task.id}{REPAIR_OF_REVIEW}", kind=TaskKind.REPAIR),
     )
@@ -192,7 +193,7 @@ def _is_proven(finding: Finding) -> bool:
     return finding.suggestion is not None and finding.suggestion.proof is not None
 
 
-def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], context: JobContext) -> ReviewPlan:
+def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision]) -> ReviewPlan:
     """Place every finding; what an earlier round reported as gone is no news, unless it is back.
 
     A silent round shows in its check run all that is there: no earlier one was read anywhere else.
@@ -203,19 +204,19 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
         reviewed,
         actions,
         earlier=() if this.silent else this.earlier_by_new_names(),
-        max_comments=context.settings.max_comments,
+        max_comments=this.context.settings.max_comments,
         gone=this.again.gone.keys(),
-        repair=_new_repair(this, reviewed, context),
+        repair=_new_repair(this, reviewed),
     )
-    return replace(plan, missed=missed(this, reviewed, plan.new, context))
+    return replace(plan, missed=missed(this, reviewed, plan.new))
 
 
-def _new_repair(this: Round, reviewed: Reviewed, context: JobContext) -> RepairSuggestion | None:
+def _new_repair(this: Round, reviewed: Reviewed) -> RepairSuggestion | None:
     """The repair as a suggestion, unless an earlier round posted the same, or comments are switched off."""
-    if not context.settings.max_comments:
+    if not this.context.settings.max_comments:
         return None
     found = repair_suggestion(reviewed, partial(this.mirror.text, this.task.sha))
-    known = {post.fingerprint for post in context.store.posts.on(this.task.repository, this.pull.number)}
+    known = {post.fingerprint for post in this.context.store.posts.on(this.task.repository, this.pull.number)}
     return None if found is None or found.fingerprint in known else found
 
 
@@ -228,14 +229,16 @@ def may_ask(job: ReviewPull, pull: PullRequest, github: GitHub) -> bool:
     return may_command(github, pull.author)
 
 
-def readers(this: Round, context: JobContext) -> tuple[ChangeDetector, ...]:
+def readers(this: Round) -> tuple[ChangeDetector, ...]:
     """The detector of the model, or the one that keeps its earlier findings where it may not be asked any more."""
     repository = this.job.repository.key
-    model = context.model(this.task.id, repository)
+    model = this.context.model(this.task.id, repository)
     if model is None and not any(each.finding.tool == MODEL for each in this.earlier):
         return ()
     if model is None or not this.may_ask_model:
         from workers.agent.reviewer import Unasked
 
         return (Unasked(earlier=this.earlier),)
-    return (reviewer(model, repository, context, title=this.pull.title, body=this.pull.body, earlier=this.earlier),)
+    return (
+        reviewer(model, repository, this.context, title=this.pull.title, body=this.pull.body, earlier=this.earlier),
+    )

@@ -65,6 +65,7 @@ class Round:
     its check run alone.
     """
 
+    context: JobContext
     job: ReviewPull
     task: Task
     github: GitHub
@@ -176,12 +177,12 @@ def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -
     return f"review:{repository.id}:{number}:{sha}:{effect}"
 
 
-def recognised(this: Round, reviewed: Reviewed, context: JobContext) -> tuple[Round, Reviewed]:
+def recognised(this: Round, reviewed: Reviewed) -> tuple[Round, Reviewed]:
     """The round with what it knows again, and its findings under the fingerprints of earlier rounds."""
     known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
     returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
     this = replace(this, again=KnownAgain(returns=returns))
-    gone = _reported_gone(this, known, context)
+    gone = _reported_gone(this, known)
     changes = _changes(this, known)
     at = {sha: [_known(each, gone) for each in known.values() if each.place.sha == sha] for sha in changes}
     names = identities([LastSeen(known=at[sha], change=change) for sha, change in changes.items()], reviewed.seen)
@@ -210,12 +211,12 @@ def times_back(this: Round, fingerprint: str) -> int:
     return this.again.returns.get(fingerprint, 0) + (fingerprint in this.again.gone)
 
 
-def _reported_gone(this: Round, known: Mapping[str, Sighting], context: JobContext) -> dict[str, int]:
+def _reported_gone(this: Round, known: Mapping[str, Sighting]) -> dict[str, int]:
     """What an earlier round reported as gone, and how many threads it closed."""
     gone = {}
     for fingerprint in known:
-        effect = context.store.inbox.effect(this.key_of("gone", fingerprint))
-        if effect is not None and effect.done_at is not None and effect.job_id != context.job_id:
+        effect = this.context.store.inbox.effect(this.key_of("gone", fingerprint))
+        if effect is not None and effect.done_at is not None and effect.job_id != this.context.job_id:
             gone[fingerprint] = int(effect.reference)
     return gone
 
@@ -243,7 +244,7 @@ def _known(sighting: Sighting, gone: Mapping[str, int]) -> Known:
     return Known(fingerprint=mark, finding=finding, gone=mark in gone)
 
 
-def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding], context: JobContext) -> Mapping[str, Missed]:
+def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding]) -> Mapping[str, Missed]:
     """What is posted for the first time in this round although the round before had the same lines to read.
 
     A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
@@ -263,7 +264,7 @@ def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding], context: 
     unread = {each.fingerprint: why for each in old if (why := last.unread.get(before.get(each.path, each.path)))}
     read = [finding for finding in old if finding.fingerprint not in unread]
     seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
-    seen |= _seen_then(this, last, change, [each for each in read if each.tool != MODEL], context)
+    seen |= _seen_then(this, last, change, [each for each in read if each.tool != MODEL])
     return {
         finding.fingerprint: Missed(sha=last.sha, because=unread.get(finding.fingerprint, ""))
         for finding in old
@@ -278,9 +279,7 @@ def _is_older(finding: Finding, change: Change) -> bool:
     return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
 
 
-def _seen_then(
-    this: Round, last: Before, change: Change, doubtful: Sequence[Finding], context: JobContext
-) -> frozenset[str]:
+def _seen_then(this: Round, last: Before, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:
     """Which of these today's detectors see on the changed lines of the earlier head."""
     if not doubtful:
         return frozenset()
@@ -288,13 +287,13 @@ def _seen_then(
         return frozenset(finding.fingerprint for finding in doubtful)
     with exported(this.mirror, this.pull.base_sha, last.sha) as (base_tree, head_tree):
         then = review_change(
-            context.sandbox,
+            this.context.sandbox,
             base_tree=base_tree,
             head_tree=head_tree,
             diff=this.mirror.diff(this.pull.base_sha, last.sha),
             project=lambda _: None,
             may_run_tests=False,
-            progress=context.progress,
-            tools=context.settings.review_tools,
+            progress=this.context.progress,
+            tools=this.context.settings.review_tools,
         )
     return seen_before(then.findings, doubtful, change)
