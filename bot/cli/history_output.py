@@ -12,7 +12,7 @@ from memory.intervals import wilson
 from memory.model import Action, Severity
 from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, OWN_LINTER_PRIOR, PRIOR, lifted
 from workers.history.learn import LearnedHistory
-from workers.history.outlook import HistoryOutlook, HotFile, RuleOutlook, usual
+from workers.history.outlook import HistoryOutlook, RuleOutlook, usual
 from workers.messages.markdown import counted
 from workers.review.detectors.detector import Category
 from workers.review.detectors.rules import twin
@@ -135,7 +135,7 @@ def _evidence(read: LearnedHistory, found: HistoryOutlook) -> str:
 
 
 def _habits(found: HistoryOutlook) -> list[str]:
-    files = [_counted_file(each) for each in found.files[:FILES] if each.fixed]
+    files = [f"{shown(each.path, 40)} {each.fixed} of {each.seen}" for each in found.files[:FILES] if each.fixed]
     return [*_fixed_and_left(found.rules), *_fitting("Files with most fixes: ", files, 1, rest="")]
 
 
@@ -167,10 +167,6 @@ def _left(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
 
 def _counted_rule(each: RuleOutlook) -> str:
     return f"{_coded(each)} {each.fixed} of {each.seen}"
-
-
-def _counted_file(each: HotFile) -> str:
-    return f"{shown(each.path, 40)} {each.fixed} of {each.seen}"
 
 
 def _coded(each: RuleOutlook) -> str:

@@ -166,10 +166,8 @@ class Maintainer:
 
     def react(self, repository: str, comment_id: int, content: str) -> int:
         """React to a review comment (+1, -1, heart, …); the reaction's id."""
-        return self._react(f"/repos/{repository}/pulls/comments/{comment_id}", content)
-
-    def _react(self, target: str, content: str) -> int:
-        return int(self.request("POST", f"{target}/reactions", {"content": content})["id"])
+        path = f"/repos/{repository}/pulls/comments/{comment_id}/reactions"
+        return int(self.request("POST", path, {"content": content})["id"])
 
     def resolve(self, repository: str, number: int, comment_id: int) -> None:
         """Resolve the thread that this review comment is in."""

@@ -88,7 +88,8 @@ def suppression(log: Sequence[LoggedDecision]) -> tuple[HiddenShare, ...]:
 
 
 def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
-    quiet = [e for e in log if _could_be_shown(e.decision) and _likeliest(e.decision) == action]
+    could_be_shown = (e for e in log if e.decision.arm is Arm.LEARNED and not LOUD.isdisjoint(e.decision.available))
+    quiet = [e for e in could_be_shown if _likeliest(e.decision) == action]
     shown = [entry for entry in quiet if entry.decision.chosen in LOUD]
     verdicts = [(entry.decision.probability, verdict(entry.signals)) for entry in shown]
     judged = [(1.0 / chance, value > 0.5) for chance, value in verdicts if value is not None]
@@ -107,10 +108,6 @@ def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
         low=low,
         high=high,
     )
-
-
-def _could_be_shown(decision: Decision) -> bool:
-    return decision.arm is Arm.LEARNED and not LOUD.isdisjoint(decision.available)
 
 
 def _likeliest(decision: Decision) -> str:

@@ -47,7 +47,8 @@ def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bo
     assert own is not None, "a job runs from its row"
     later = inbox.stored_after(own.created_at, kind, job.repository.id, number)
     jobs = decodable(each.payload for each in later if each.state not in GIVEN_UP)
-    return any(_is_same(job, each) and _counts(each, github) for each in jobs if isinstance(each, Fix | ReviewPull))
+    same = (each for each in jobs if isinstance(each, Fix | ReviewPull) and _is_same(job, each))
+    return any(not each.commanded or may_command(github, each.actor) for each in same)
 
 
 GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
@@ -62,10 +63,6 @@ def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
             plain = not job.commanded and not later.guidance
             return plain or (job.comment, job.body, job.sha) == (later.comment, later.body, later.sha)
     return False
-
-
-def _counts(later: Fix | ReviewPull, github: GitHub) -> bool:
-    return not later.commanded or may_command(github, later.actor)
 
 
 def _head_when_asked(number: int, job: Fix | ReviewPull, context: JobContext) -> str:

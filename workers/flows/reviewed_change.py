@@ -92,10 +92,6 @@ def read_change(
         return replace(reviewed, unrepaired=found) if isinstance(found, str) else replace(reviewed, fix=found)
 
 
-def _changed(reviewed: Reviewed) -> list[str]:
-    return [path for file in reviewed.change.files for path in {file.path, file.old_path}]
-
-
 def _bytes(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() and not path.is_symlink() else None
 
@@ -120,7 +116,8 @@ def _mended(
     seconds = MENDING_SECONDS if reviewed.culprit is None else MENDING_BESIDE_SECONDS
     deps = context.repair_deps()
     deps = replace(deps, budget_seconds=min(seconds, deps.budget_seconds))
-    before = {path: _bytes(base_tree / path) for path in _changed(reviewed) if path.endswith(".py")}
+    changed = (path for file in reviewed.change.files for path in (file.path, file.old_path))
+    before = {path: _bytes(base_tree / path) for path in changed if path.endswith(".py")}
     try:
         repaired = repair(task, project, deps, named=named, before=before)
     except (BadInput, CannotRun) as reason:

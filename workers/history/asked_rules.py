@@ -45,13 +45,13 @@ class AskedRules:
                 return None
             rule, tool = f"B{rule[1:]}", "bandit"
         ignored = tool == "ruff" and self.options.is_ignored(rule, past.path)
-        if ignored or (tool == "bandit" and rule in BANDIT_SKIP) or not _is_wanted(past):
+        if (
+            ignored
+            or (tool == "bandit" and rule in BANDIT_SKIP)
+            or not is_wanted(past.rule, past.path, Category(past.category))
+        ):
             return None
         return self.configuration.kept(replace(past, rule=rule, tool=tool))
-
-
-def _is_wanted(past: PastFinding) -> bool:
-    return is_wanted(past.rule, past.path, Category(past.category))
 
 
 def asked_rules(read: Callable[[str], bytes | None], sandbox: Sandbox) -> AskedRules:

@@ -180,11 +180,8 @@ def data(source: str, text: str, *, code: bool = False) -> str:
         lambda found: f"{found[0][0]}\u00a6{found[0][2:]}", verbatim(text) if code else visible_text(text)
     )
     mark = hashlib.sha256(inner.encode(errors="replace")).hexdigest()[:32]
-    return f'<data-{mark} source="{_label(source)}">\n{inner.strip(chr(10))}\n</data-{mark}>'
-
-
-def _label(source: str) -> str:
-    return re.sub(r"[^\w ./:@+-]", "_", source)[:120]
+    label = re.sub(r"[^\w ./:@+-]", "_", source)[:120]
+    return f'<data-{mark} source="{label}">\n{inner.strip(chr(10))}\n</data-{mark}>'
 
 
 def truncated(text: str, room: int = OBSERVATION) -> str:

@@ -220,10 +220,11 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     @functools.cache
     def process() -> IdleProcess:
         """Of the worker's child that this is."""
+        name = f"{socket.gethostname()}:{os.getppid()}:{os.getpid()}"
 
         def run() -> bool:
             """Unless the worker ends."""
-            return not ending[0] and run_next(context(), worker=_name(), send=queue)
+            return not ending[0] and run_next(context(), worker=name, send=queue)
 
         def waiting() -> int:
             """None that a worker that ends should take: to stop its processes may take it half a minute."""
@@ -281,11 +282,6 @@ def _leave_measures(settings: WorkerSettings, **_signal: object) -> None:
     """Of a process that ends, store what was measured since its last heartbeat."""
     store_measures(settings.database())
     traces.close()
-
-
-def _name() -> str:
-    """Of this process, after that of its worker."""
-    return f"{socket.gethostname()}:{os.getppid()}:{os.getpid()}"
 
 
 def _die_with_parent(times: IdleTimes, **_signal: object) -> None:
