@@ -18,11 +18,10 @@ from memory.store.calls import Calls
 from memory.store.database import USE, Database, connect, is_lasting, queue_for
 from memory.store.documents import Documents, HookLog, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
-from memory.store.heartbeats import DatabaseClock, Heartbeats
 from memory.store.job_control import JobControl
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
-from memory.store.measured import Measured
+from memory.store.processes import DatabaseClock, Heartbeats, Measured
 from memory.store.tasks import Posts, Tasks
 from memory.store.upkeep import Upkeep
 

@@ -9,8 +9,8 @@ import pytest
 
 from memory.model.jobs import Delivery, JobState, NewJob
 from memory.store import Store
-from memory.store.heartbeats import KEPT, DatabaseClock
 from memory.store.jobs import LONGEST_WAIT
+from memory.store.processes import KEPT, DatabaseClock
 from memory.store.upkeep import SETTLED, PrunedRows, Retention
 
 DAY = timedelta(days=1)
