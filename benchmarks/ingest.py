@@ -37,7 +37,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
-from benchmarks.report import ROOT, show, spread
+from benchmarks.report import ROOT, free_port, show, spread
 from bot.web.signature import HEADER, sign
 from memory.store import open_store
 from tests.conftest import RedisServer, serve_postgresql
@@ -210,13 +210,6 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
         else:
             return
     raise SystemExit("the web process did not start")
-
-
-def free_port() -> int:
-    """A port of this machine that is free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _probot(context: ExitStack) -> Server | None:

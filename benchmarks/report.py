@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 import statistics
 import subprocess
 from collections.abc import Callable, Sequence
@@ -58,6 +59,18 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     """The median of several runs, and the least and most of them."""
     middle = statistics.median(values)
     return f"{middle:.{digits}f} (median of {len(values)}; {min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def ratio_of_sums(samples: Numbers) -> Numbers:
+    """What the firsts of the pairs take together, as a share of the seconds; one a row."""
+    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
+
+
+def free_port() -> int:
+    """A port of this machine that is free."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def bootstrap(

@@ -18,8 +18,9 @@ from benchmarks.chaos.attacks import KILLS_A_WIPE, LATER, Killer, Watch, move_cl
 from benchmarks.chaos.found import comments, effects, ends, wanted_deliveries
 from benchmarks.chaos.github import ChaoticGitHub, FaultShares
 from benchmarks.chaos.oracle import Bounds, ChaosVerdict, judge
-from benchmarks.chaos.servers import AppProcess, Fleet, KillablePostgres, free_port
+from benchmarks.chaos.servers import AppProcess, Fleet, KillablePostgres
 from benchmarks.chaos.traffic import FILES, REPOSITORIES, USER, Traffic
+from benchmarks.report import free_port
 from bot.playground.models import App
 from memory.store import Store, open_store
 from tests.conftest import RedisServer

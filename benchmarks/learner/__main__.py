@@ -12,7 +12,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from types import MappingProxyType
 
-import numpy as np
 from rich.console import Console
 
 from benchmarks.learner.agents import Chance, Classical, Hierarchical, Oracle, Ours, Player
@@ -21,7 +20,7 @@ from benchmarks.learner.play import Life, live
 from benchmarks.learner.vowpal import TUNED
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
-from benchmarks.report import Numbers, bootstrap, show
+from benchmarks.report import bootstrap, ratio_of_sums, show
 from memory.retrieval.experiences import MOST_ALIKE
 
 TEXTBOOK = "q-learning"
@@ -67,11 +66,7 @@ def play(
 def ratio(ours: Sequence[Life], theirs: Sequence[Life]) -> str:
     """Our regret as a share of theirs, of sums over the seeds."""
     pairs = [(one.regret, other.regret) for one, other in zip(ours, theirs, strict=True)]
-    return bootstrap(pairs, _of_sums).shown()
-
-
-def _of_sums(samples: Numbers) -> Numbers:
-    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
+    return bootstrap(pairs, ratio_of_sums).shown()
 
 
 def told(lives: Sequence[Life]) -> str:

@@ -33,7 +33,7 @@ from benchmarks.repair.firstfound import FirstFound, KnownVerdicts
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.importers import history
 from benchmarks.repair.remembered import Remembered
-from benchmarks.report import Numbers, bootstrap, show
+from benchmarks.report import Numbers, bootstrap, ratio_of_sums, show
 from memory.model import EVERYTHING, Actor, Decision, EditShape, Permission, SignalKind, State
 from memory.policy.learner import Learner
 from memory.policy.q_table import CONTROL, PRESENT, Cells
@@ -305,8 +305,8 @@ def compared(found: Sequence[Tried], way: str, most: int) -> list[tuple[str, str
     return [
         (f"share right, less that of {way}", share.shown()),
         (f"candidates over {way}, by case", bootstrap(candidates, by_case).shown()),
-        (f"candidates over {way}, in total", bootstrap(candidates, in_total).shown()),
-        (f"seconds over {way}, in total", bootstrap(seconds, in_total).shown()),
+        (f"candidates over {way}, in total", bootstrap(candidates, ratio_of_sums).shown()),
+        (f"seconds over {way}, in total", bootstrap(seconds, ratio_of_sums).shown()),
     ]
 
 
@@ -331,11 +331,6 @@ def _means(found: Sequence[Tried], way: str, most: int) -> dict[str, tuple[float
 def by_case(samples: Numbers) -> Numbers:
     """The geometric mean of the ratios: a case that takes 2 candidates counts like one that takes 200."""
     return np.asarray(np.exp(np.log(samples[..., 0] / samples[..., 1]).mean(axis=1)), dtype=np.float64)
-
-
-def in_total(samples: Numbers) -> Numbers:
-    """The ratio of the sums: what the work takes."""
-    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
 
 
 def _difference(samples: Numbers) -> Numbers:

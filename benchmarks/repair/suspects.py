@@ -20,12 +20,11 @@ from pathlib import Path
 from types import MappingProxyType
 from unittest.mock import patch
 
-import numpy as np
 from rich.console import Console
 
 from benchmarks.repair.cases import BadCase, Case, load_cases
 from benchmarks.repair.harness import progress_bar
-from benchmarks.report import Numbers, bootstrap, show
+from benchmarks.report import bootstrap, ratio_of_sums, show
 from bot.local import snapshot
 from memory.model import Failure
 from workers.errors import ApprenticeError
@@ -146,7 +145,7 @@ def report(found: Mapping[str, Sequence[Mapping[str, float]]]) -> list[tuple[str
     for way in WAYS:
         every = [case[way] for cases in found.values() for case in cases]
         logs = [[math.log(case[way] / case[PRESENT]) for case in cases] for cases in found.values()]
-        ratio = bootstrap([(sum(each), len(each)) for each in logs], _mean_of_sums)
+        ratio = bootstrap([(sum(each), len(each)) for each in logs], ratio_of_sums)
         moved = [log for each in logs for log in each if log]
         near = ", ".join(f"{sum(each <= most for each in every)}" for most in (1, 5, 20))
         farther = f"{sum(log > 0 for log in moved)} farther, {sum(log < 0 for log in moved)} nearer"
@@ -155,10 +154,6 @@ def report(found: Mapping[str, Sequence[Mapping[str, float]]]) -> list[tuple[str
         )
         rows.append((way, f"within 1, 5, 20: {near}; {'1' if way == PRESENT else told}"))
     return rows
-
-
-def _mean_of_sums(samples: Numbers) -> Numbers:
-    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.repair.cases import Case, load_cases, write_case
-from benchmarks.repair.curves import PRESENT_POLICY, Tried, by_case, compared, in_total, is_solution, lived
+from benchmarks.repair.curves import PRESENT_POLICY, Tried, by_case, compared, is_solution, lived
+from benchmarks.report import ratio_of_sums
 
 SUM = "def total(prices):\n    return prices[0] - prices[1]\n"
 CHECK = "from shop import total\n\n\ndef test_total():\n    assert [total([2, 3]), total([7, 1]), total([9, 9])] == [5, 8, 18]\n"
@@ -74,7 +75,7 @@ def test_two_ratios_tell_short_searches_from_long_ones() -> None:
     """By case, one that takes 3 instead of 1 outweighs one that takes 100 instead of 200; in total it does not."""
     sample = np.array([[[3.0, 1.0], [100.0, 200.0]]])
     assert by_case(sample)[0] == pytest.approx(1.5**0.5)
-    assert in_total(sample)[0] == pytest.approx(103 / 201)
+    assert ratio_of_sums(sample)[0] == pytest.approx(103 / 201)
 
 
 def tried(way: str, case: str, candidates: int, *, right: bool) -> Tried:
