@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import signal
 import uuid
@@ -212,10 +213,11 @@ def _apply(patch: str, tree: Path, path: Path) -> None:
 
 
 def _write(target: Path, text: str) -> None:
+    """At once, or not at all; through a name that nobody can guess, because a checkout may have brought a link."""
     for missing in reversed([each for each in target.parents if not each.exists()]):
         missing.mkdir()
         shutil.copymode(missing.parent, missing)
-    temporary = target.with_name(f".{target.name}.apprentice")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     temporary.write_bytes(text.encode())
     if target.exists():
         shutil.copymode(target, temporary)
