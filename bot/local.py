@@ -213,7 +213,7 @@ def _apply(patch: str, tree: Path, path: Path) -> None:
 
 
 def _write(target: Path, text: str) -> None:
-    """At once, or not at all; through a name that nobody can guess, because a checkout may have brought a link."""
+    """At once, or not at all; through a name that cannot be guessed, because a checkout may have brought a link."""
     for missing in reversed([each for each in target.parents if not each.exists()]):
         missing.mkdir()
         shutil.copymode(missing.parent, missing)
