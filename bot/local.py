@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Actor, Finding, Sighting, Task, TaskKind
 from memory.policy.review_policy import PostingDecision
-from workers.configuration.reading import ConfigurationFile, configuration_of, read_configuration
+from workers.configuration.reading import MOST_BYTES, ConfigurationFile, configuration_of, read_configuration
 from workers.configuration.schema import PATH
 from workers.context import Context
 from workers.diffs import patched, unified
@@ -156,10 +156,13 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
 
 
 def _own_file(path: Path) -> ConfigurationFile:
-    """The configuration file in a directory, which is the user's own."""
+    """The configuration file in a directory, which is the user's own; no link is followed, as in a commit."""
     file = path / PATH
     try:
-        return read_configuration(file.read_bytes()) if file.is_file() else ConfigurationFile()
+        if file.is_symlink() or not file.is_file():
+            return ConfigurationFile()
+        with file.open("rb") as opened:
+            return read_configuration(opened.read(MOST_BYTES + 1))
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}") from error
 
