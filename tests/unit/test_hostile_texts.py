@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +13,8 @@ import pytest
 from bot.web.commands import parse
 from tests.unit.test_patterns import grows
 from workers.diffs import changed_lines, parse_diff, split_lines, unified
+from workers.environments.editable import dependencies
+from workers.environments.interpreters import Interpreter
 from workers.environments.plans import plans_for
 from workers.environments.tree_files import toml
 from workers.errors import BadInput
@@ -82,6 +86,15 @@ def planned(path: str) -> Callable[[str], object]:
     return run
 
 
+def required(metadata: str) -> object:
+    """What a wheel with this metadata requires with one extra."""
+    with TemporaryDirectory() as place:
+        wheel = Path(place, "a-1-py3-none-any.whl")
+        with zipfile.ZipFile(wheel, "w") as packed:
+            packed.writestr("a-1.dist-info/METADATA", metadata)
+        return dependencies(wheel, ("e0",), Interpreter(python=Path(sys.executable), version="3.11.7"))
+
+
 TOKEN = "ghp_" + "aB3dE5gH7j" * 3 + "{0:06}"
 WORKFLOW = "on: push\njobs:\n  a:\n    steps:\n"
 HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
@@ -129,6 +142,12 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
     "plan, targets": (planned("Makefile"), repeated("a ", "test: ")),
     "plan, variables": (planned("Makefile"), repeated("$(A)", f"A = {'x' * 9_000}\ntest:\n\t", "\n")),
     "plan, sections": (planned("tox.ini"), repeated("{[testenv]a}", "[testenv]\na = b\ncommands = ")),
+    "wheel, extras": (
+        required,
+        lambda size: (
+            "Name: a\n" + "".join(f"Requires-Dist: a[e{at + 1}]; extra == 'e{at}'\n" for at in range(size // 38))
+        ),
+    ),
     "workflow, expressions": (checked(Workflows(), "action.yml"), repeated("${{", f"{WORKFLOW}    - run: echo ")),
     "workflow, aliases": (
         checked(Workflows(), "action.yml"),
