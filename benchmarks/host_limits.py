@@ -25,6 +25,7 @@ from pathlib import Path
 
 from benchmarks.report import show
 from workers.diffs import parse_diff
+from workers.environments.tree_files import toml
 from workers.errors import ApprenticeError
 from workers.flows.repair import issue_test
 from workers.git import FETCHING, FETCHING_MUCH, Mirror
@@ -38,7 +39,6 @@ from workers.redaction import redact
 from workers.repair.classify import normalised
 from workers.review.detectors.dependencies import needed_in
 from workers.review.detectors.secrets import secrets_in
-from workers.review.project_options import toml
 from workers.settings import WorkerSettings
 
 LEASE_SECONDS = 1.5

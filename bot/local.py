@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import signal
 import uuid
@@ -16,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Actor, Finding, Sighting, Task, TaskKind
 from memory.policy.review_policy import PostingDecision
-from workers.configuration.reading import ConfigurationFile, configuration_of, read_configuration
+from workers.configuration.reading import MOST_BYTES, ConfigurationFile, configuration_of, read_configuration
 from workers.configuration.schema import PATH
 from workers.context import Context
 from workers.diffs import patched, unified
@@ -155,10 +156,13 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
 
 
 def _own_file(path: Path) -> ConfigurationFile:
-    """The configuration file in a directory, which is the user's own."""
+    """The configuration file in a directory, which is the user's own; no link is followed, as in a commit."""
     file = path / PATH
     try:
-        return read_configuration(file.read_bytes()) if file.is_file() else ConfigurationFile()
+        if file.is_symlink() or not file.is_file():
+            return ConfigurationFile()
+        with file.open("rb") as opened:
+            return read_configuration(opened.read(MOST_BYTES + 1))
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}") from error
 
@@ -212,10 +216,11 @@ def _apply(patch: str, tree: Path, path: Path) -> None:
 
 
 def _write(target: Path, text: str) -> None:
+    """At once, or not at all; through a name that cannot be guessed, because a checkout may have brought a link."""
     for missing in reversed([each for each in target.parents if not each.exists()]):
         missing.mkdir()
         shutil.copymode(missing.parent, missing)
-    temporary = target.with_name(f".{target.name}.apprentice")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     temporary.write_bytes(text.encode())
     if target.exists():
         shutil.copymode(target, temporary)

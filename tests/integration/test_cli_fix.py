@@ -149,10 +149,15 @@ def the_table_is_rebuilt(home: Path) -> None:
 
 @pytest.mark.extended
 def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> None:
-    """--apply changes the one file as the patch says; its mode, everything else and git's index stay."""
+    """--apply changes the one file as the patch says; its mode, everything else and git's index stay, as does what links lead to."""
     project = committed(tmp_path / "shop", SHOP)
     (project / "shop" / "till.py").chmod(0o755)
-    git(project, "commit", "--quiet", "--all", "--message", "mode")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious\n")
+    for name in (".till.py.apprentice", ".till.py.new", ".till.py.tmp", "till.py.orig"):
+        (project / "shop" / name).symlink_to(elsewhere)
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "mode")
     here = set(names(project))
     ran = apprentice_process(home, "fix", project, "--apply", "--seed", "3")
     assert ran.code == 0, ran.err
@@ -161,6 +166,7 @@ def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> 
     assert git(project, "status", "--porcelain") == "M shop/till.py"
     assert (project / "shop" / "till.py").read_text() == SOUND["shop/till.py"]
     assert (project / "shop" / "till.py").stat().st_mode & 0o777 == 0o755
+    assert elsewhere.read_text() == "precious\n"
 
 
 @pytest.mark.extended

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from bot.web.commands import parse
 from tests.unit.test_patterns import grows
 from workers.diffs import changed_lines, parse_diff, split_lines, unified
+from workers.environments.editable import dependencies
+from workers.environments.interpreters import Interpreter
+from workers.environments.plans import plans_for
+from workers.environments.tree_files import toml
 from workers.errors import BadInput
 from workers.flows.repair import issue_test, named_tests
 from workers.llm.messages import ChatMessage
@@ -21,7 +29,7 @@ from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import Delta, HeadTree
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.project_options import ini, toml
+from workers.review.project_options import ini
 from workers.review.read_report import why_unfit
 from workers.sandbox.report import decode
 
@@ -66,6 +74,27 @@ def options(read: Callable[[str], object]) -> Callable[[str], object]:
     return run
 
 
+def planned(path: str) -> Callable[[str], object]:
+    """The plans for a checkout of this file alone."""
+
+    def run(text: str) -> object:
+        with TemporaryDirectory() as tree:
+            (Path(tree) / path).parent.mkdir(parents=True, exist_ok=True)
+            (Path(tree) / path).write_text(text)
+            return plans_for(Path(tree))
+
+    return run
+
+
+def required(metadata: str) -> object:
+    """What a wheel with this metadata requires with one extra."""
+    with TemporaryDirectory() as place:
+        wheel = Path(place, "a-1-py3-none-any.whl")
+        with zipfile.ZipFile(wheel, "w") as packed:
+            packed.writestr("a-1.dist-info/METADATA", metadata)
+        return dependencies(wheel, ("e0",), Interpreter(python=Path(sys.executable), version="3.11.7"))
+
+
 TOKEN = "ghp_" + "aB3dE5gH7j" * 3 + "{0:06}"
 WORKFLOW = "on: push\njobs:\n  a:\n    steps:\n"
 HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
@@ -100,10 +129,25 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
     "requirements, indexes": (checked(Dependencies(), "requirements.txt"), numbered("-i https://example.org/{0}\n")),
     "project, tables": (checked(Dependencies(), "pyproject.toml"), numbered("[tool.a{0}]\nurl = 'x'\n")),
     "toml, long key": (options(toml), repeated("a.", after="b = 1")),
+    "toml, long key after a quoted one": (options(toml), repeated("a.", '"\\"".', "b = 1")),
     "toml, below a long key": (options(toml), numbered("a{0}=1\n", "[" + "a." * 1000 + "b]\n")),
     "toml, number": (options(toml), repeated("9", "a = ")),
     "ini, blanks": (options(ini), repeated(" ", "[a]\nb", "c")),
     "ini, tabs": (options(ini), repeated("\t \x0b", "[a]\nb", "c")),
+    "plan, long key": (planned("pyproject.toml"), repeated("a.", "[project]\nname = 'a'\n", "b = 1")),
+    "plan, blanks": (planned("setup.cfg"), repeated(" ", "[a]\nb", "c")),
+    "plan, words": (planned(".github/workflows/ci.yml"), repeated("x", f"{WORKFLOW}    - run: pytest ")),
+    "plan, requirements": (planned("requirements.txt"), repeated("-r requirements.txt\n")),
+    "plan, extras": (planned("requirements.txt"), repeated("a,", "-e .[", "b]")),
+    "plan, targets": (planned("Makefile"), repeated("a ", "test: ")),
+    "plan, variables": (planned("Makefile"), repeated("$(A)", f"A = {'x' * 9_000}\ntest:\n\t", "\n")),
+    "plan, sections": (planned("tox.ini"), repeated("{[testenv]a}", "[testenv]\na = b\ncommands = ")),
+    "wheel, extras": (
+        required,
+        lambda size: (
+            "Name: a\n" + "".join(f"Requires-Dist: a[e{at + 1}]; extra == 'e{at}'\n" for at in range(size // 38))
+        ),
+    ),
     "workflow, expressions": (checked(Workflows(), "action.yml"), repeated("${{", f"{WORKFLOW}    - run: echo ")),
     "workflow, aliases": (
         checked(Workflows(), "action.yml"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -20,7 +19,7 @@ from workers.environments.installing import add_bytecode, install
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import LockedWheel, Resolver, Wanted, usable
 from workers.environments.store import EnvironmentStore
-from workers.environments.tree_files import TreeFiles
+from workers.environments.tree_files import TreeFiles, toml
 from workers.environments.uv_command import NoIndex, PackageIndexes
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
@@ -238,9 +237,9 @@ class Builder:
 
 def _build_system(pyproject: str, what: str) -> BuildSystem:
     try:
-        system = tomllib.loads(pyproject).get("build-system", {})
+        system = toml(pyproject).get("build-system", {})
         return msgspec.convert(system, BuildSystem) if "requires" in system else LEGACY
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise BuildFailed(f"the build of {what} failed: pyproject.toml cannot be read: {error}") from error
 
 

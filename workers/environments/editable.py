@@ -24,7 +24,9 @@ from workers.errors import CannotRun
 from workers.sandbox.checkout_files import python_files
 from workers.sandbox.launching import WORKSPACE
 
-MOST_BYTES = 1 << 20
+MOST_BYTES, MOST_REQUIREMENTS, MOST_EXTRAS = 1 << 20, 5_000, 300
+"""Of a wheel's metadata that is read, and extras that are asked for; beyond so many none counts."""
+
 SELDOM_PROJECTS = frozenset({"tests", "test", "testing", "examples", "docs", "fixtures", "node_modules"})
 DECIDING = (".toml", ".cfg", ".in", ".build", ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs")
 
@@ -107,22 +109,25 @@ def dependencies(wheel: Path, extras: Sequence[str], interpreter: Interpreter) -
     """What a wheel requires on an interpreter with some of its extras; extras that name others of its own are followed."""
     headers = HeaderParser().parsestr(_metadata_in(wheel))
     own, lines = canonicalize_name(str(headers["Name"])), [str(line) for line in headers.get_all("Requires-Dist", ())]
+    stated = [(each, each.marker) for each in filter(None, map(requirement, lines[:MOST_REQUIREMENTS]))]
+    for each, _ in stated:
+        each.marker = None
+    markers = {name: str(value) for name, value in interpreter.markers().items()}
     wanted, found = ["", *map(canonicalize_name, extras)], dict[str, None]()
     for extra in wanted:  # grows while it is read
-        for each in filter(None, map(requirement, lines)):
-            if each.marker and not _holds(each.marker, interpreter, extra):
+        for each, marker in stated if len(wanted) <= MOST_EXTRAS else ():
+            if marker and not _holds(marker, markers, extra):
                 continue
             if canonicalize_name(each.name) == own:
                 wanted += sorted(set(map(canonicalize_name, each.extras)) - set(wanted))
             else:
-                each.marker = None
                 found[str(each)] = None
     return tuple(found)
 
 
-def _holds(marker: Marker, interpreter: Interpreter, extra: str) -> bool:
+def _holds(marker: Marker, markers: Mapping[str, str], extra: str) -> bool:
     try:
-        return marker.evaluate({**{name: str(value) for name, value in interpreter.markers().items()}, "extra": extra})
+        return marker.evaluate({**markers, "extra": extra})
     except ValueError:  # it compares nothing
         return False
 

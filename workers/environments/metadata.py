@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
 from packaging.dependency_groups import resolve_dependency_groups
 from packaging.requirements import InvalidRequirement, Requirement
@@ -29,6 +29,9 @@ from workers.environments.tree_files import (
 
 USUAL_MINORS = ("3.11", "3.12", "3.10", "3.9", "3.13", "3.8", "3.14")
 """The Pythons to try, those first for which most wheels exist."""
+
+MOST_GROUPS, MOST_IN_GROUP = 100, 1000
+"""Dependency groups of a project, and lines of one."""
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
 _CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
@@ -67,10 +70,7 @@ class Declared:
 
 def declared(files: TreeFiles, directory: str = ".") -> Declared:
     """What the project in a directory of the tree declares; read once."""
-    found = files.memo.get(f"declared {directory}")
-    if not isinstance(found, Declared):
-        files.memo[f"declared {directory}"] = found = _read(files, directory)
-    return found
+    return files.once(f"declared {directory}", lambda: _read(files, directory))
 
 
 def _read(files: TreeFiles, directory: str) -> Declared:
@@ -137,7 +137,7 @@ def _groups(
     """Lists of what developers install, under any tool's name for such a list."""
     tool, standard = table(pyproject, "tool"), table(pyproject, "dependency-groups")
     poetry = table(tool, "poetry")
-    named: dict[str, tuple[str, ...]] = {name: _group(standard, name) for name in standard}
+    named: dict[str, tuple[str, ...]] = {name: _group(standard, name) for name in islice(standard, MOST_GROUPS)}
     named |= _lists(table(tool, "pdm", "dev-dependencies"))
     named |= {name: tuple(_poetry_lines(table(each, "dependencies"))) for name, each in table(poetry, "group").items()}
     others = {
@@ -156,11 +156,22 @@ def _groups(
 
 
 def _group(groups: Table, name: str) -> tuple[str, ...]:
-    """The lines of a dependency group (PEP 735), with those of the groups that it includes; none where they are not valid."""
+    """The lines of a dependency group (PEP 735), with those of the groups that it includes; none where they are not valid, or too many."""
+    if _size_of_group({canonicalize_name(each): groups[each] for each in groups}, name, {}) > MOST_IN_GROUP:
+        return ()
     try:
         return resolve_dependency_groups(groups, name)  # type: ignore[arg-type]  # it checks what it is given
     except (LookupError, TypeError, ValueError, ExceptionGroup):
         return ()
+
+
+def _size_of_group(groups: Mapping[str, object], name: str, known: dict[str, int]) -> int:
+    """How many lines a group has with those of the groups that it includes, each time again; one within itself has none of its own."""
+    if (name := canonicalize_name(name)) not in known:
+        known[name] = 0
+        included = [word(table(each).get("include-group")) for each in items(groups.get(name))]
+        known[name] = sum(_size_of_group(groups, each, known) + 1 if each else 1 for each in included)
+    return known[name]
 
 
 def _setup_arguments(module: ast.Module) -> dict[str, object]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from workers.environments.metadata import declared
 from workers.environments.tree_files import TreeFiles, ini
 
-DEEPEST, MOST_DIRECTORIES, LARGEST_POINTER = 4, 4000, 1024
+DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER = 4, 4000, 100, 1024
 _NOT_SOURCES = frozenset(
     {
         "node_modules",
@@ -76,7 +76,7 @@ def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
 def missing_parts(files: TreeFiles) -> tuple[str, ...]:
     """What a checkout names and does not hold, a line each: submodules, and files of Git LFS."""
     modules = [each.get("path", "") for each in ini(files.text(".gitmodules")).values()]
-    lacking = [path for path in modules if path and not files.names(path)]
+    lacking = [path for path in modules[:MOST_MODULES] if path and not files.names(path)]
     pointers = sorted(_pointers(files)) if "filter=lfs" in files.text(".gitattributes") else []
     lines = []
     if lacking:

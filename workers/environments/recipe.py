@@ -48,6 +48,7 @@ class Recipe:
     values: dict[str, str] = field(default_factory=dict)
     depth: int = 0
     count: int = 0
+    read: set[tuple[str, bool]] = field(default_factory=set)
 
     def follow(self, commands: Iterable[Words]) -> None:
         """Follow commands, and the tasks that they start, to a depth and number that no honest recipe has."""
@@ -162,19 +163,20 @@ class Recipe:
             self._require(text)
 
     def _local_project(self, directory: str, extras: str) -> None:
-        asked = self.local.setdefault(directory, [])
-        asked += [name for each in extras.split(",") if (name := each.strip()) and name not in asked]
+        self.local.setdefault(directory, []).extend(name for each in extras.split(",") if (name := each.strip()))
 
     def _require(self, line: str, *, constraining: bool = False) -> None:
         found = requirement(line)
         if found is None or found.url:
             self.notes.append(f"{line[:100]} is left out: it is no requirement from the package index")
         else:
-            wanted = self.constraints if constraining else self.requirements
-            wanted += [str(found)] * (str(found) not in wanted)
+            (self.constraints if constraining else self.requirements).append(str(found))
 
     def _requirement_file(self, path: str, *, constraining: bool) -> None:
-        """The lines of a requirements file, with those of the files that it names."""
+        """The lines of a requirements file, with those of the files that it names; each file once, and no more than commands."""
+        if (path, constraining) in self.read or len(self.read) >= MOST_COMMANDS:
+            return
+        self.read.add((path, constraining))
         text = self.files.text(path).replace("\\\n", " ")
         if not text:
             self.notes.append(f"{path} is left out: there is no such file")
@@ -198,13 +200,13 @@ class Recipe:
             values = re.split(r"[,\s]+", inline or value)
             if option in ("--group", "--only-group", "--with", "-G", "--only"):
                 self.groups += [each for each in values if each in known.groups]
-                asked += [each for each in values if each in known.extras and each not in asked]
+                asked += [each for each in values if each in known.extras]
                 if tool == "uv" and option == "--with":
                     self.install(values)
             elif option in ("--extra", "-E", "--extras"):
-                asked += [each for each in values if each not in asked]
+                asked += values
         if {"--all-extras", "-G:all", ":all"} & set(given):
-            asked += [each for each in known.extras if each not in asked]
+            asked += known.extras
         if verb != "add" and not {"--no-dev", "--only", "--prod", "--production", "--no-default-groups"} & set(given):
             everything = tool in ("poetry", "pdm") or "--all-groups" in given
             self.groups += [each for each in known.groups if everything or each in ("dev", "packages")]

@@ -7,14 +7,17 @@ import itertools
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from workers.environments.metadata import USUAL_MINORS
 from workers.environments.tree_files import Table, TreeFiles, assigned, ini, items, literal, strings, table, word
 
 Commands = Iterator[Sequence[str]]
 
-MOST_ENVIRONMENTS, MOST_SCRIPT = 500, 64 << 10
+MOST_ENVIRONMENTS, MOST_SCRIPT, LONGEST_LINE = 500, 64 << 10, 16 << 10
+MOST_PARTS, MOST_TARGETS, MOST_VALUES = 40, 100, 200
+"""Of one name with braces, of one task with those that it needs, and put in the place of variables in one text."""
+
 _TESTS = re.compile(r"(^|[-_.:])(tests?|pytest|unit\w*|py3?|py3\d+|ci|check)([-_.:]|$)", re.IGNORECASE)
 _NAMES = re.compile(r"(?:[^,\s{}]|\{[^{}]*\})+")
 _PYTHON_FACTOR = re.compile(r"py(?:thon)?3?\.?(\d*)")
@@ -33,8 +36,9 @@ def commands_of(files: TreeFiles, here: str, program: str, arguments: Sequence[s
         case "hatch", given:
             yield from _hatch(files, here, pyproject, [each for each in given if not each.startswith(("-", "+"))])
         case "make", given:
+            made = set[str]()
             for target in [each for each in given if "=" not in each and not each.startswith("-")] or ["all"]:
-                yield from _make(files, here, target)
+                yield from _make(files, here, target, made)
         case (("sh" | "bash"), [script, *_]):
             yield from shell_words(files.text(posixpath.join(here, script)))
         case (("poe" | "task" | "pdm"), [name, *_]):
@@ -48,8 +52,10 @@ def commands_of(files: TreeFiles, here: str, program: str, arguments: Sequence[s
 
 
 def shell_words(script: str) -> Commands:
-    """The simple commands of a shell script, as far as quoting goes; what cannot be read is passed over."""
+    """The simple commands of a shell script, as far as quoting goes; what cannot be read is passed over, as too long lines are."""
     for line in re.sub(r"\\\r?\n", " ", script).splitlines():
+        if len(line) > LONGEST_LINE:
+            continue
         lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars=";&|()")
         lexer.whitespace_split = True
         try:
@@ -73,18 +79,20 @@ def _option(given: Sequence[str], *names: str) -> str:
 def _script(pyproject: Table, name: str) -> Commands:
     """A task of pyproject.toml, as pdm, poe, taskipy and rye have them."""
     for tool, group in (("pdm", "scripts"), ("poe", "tasks"), ("taskipy", "tasks"), ("rye", "scripts")):
-        yield from _task(table(pyproject, "tool", tool, group), name, 0)
+        yield from _task(table(pyproject, "tool", tool, group), name, set())
 
 
-def _task(tasks: Table, name: str, depth: int) -> Commands:
+def _task(tasks: Table, name: str, seen: set[str]) -> Commands:
+    """A task with those that it names, each once."""
+    seen.add(name)
     task = tasks.get(name)
     parts = table(task)
     for each in items(
         parts.get("cmd") or parts.get("shell") or parts.get("sequence") or parts.get("composite") or task
     ):
         for line in strings(each) or strings(table(each).get("cmd")):
-            if line in tasks and depth < 4:
-                yield from _task(tasks, line, depth + 1)
+            if line in tasks and line not in seen and len(seen) < MOST_TARGETS:
+                yield from _task(tasks, line, seen)
             else:
                 yield from shell_words(line)
 
@@ -96,7 +104,8 @@ def tox_environments(files: TreeFiles, here: str) -> list[str]:
     """The environments that tox would run, those for tests on a Python that is usual here first; `py` where it lists none."""
     sections, core = _tox_tables(files, here)
     listed = core.get("envlist") or core.get("env_list") or ""
-    names = dict.fromkeys(each for part in _NAMES.findall(listed) for each in _braces(part) if each)
+    each_name = (each for part in _NAMES.findall(listed) for each in _braces(part) if each)
+    names = dict.fromkeys(itertools.islice(each_name, MOST_ENVIRONMENTS * MOST_PARTS))
     return sorted(names or (["py"] if "testenv" in sections else []), key=_distance)[:MOST_ENVIRONMENTS]
 
 
@@ -109,16 +118,26 @@ def _distance(name: str) -> int:
 
 def _braces(text: str) -> Iterator[str]:
     """`py{310,311}-a` as its two names."""
-    parts = [part.split(",") for part in re.split(r"[{}]", text)]
-    parts = [[name for each in part for name in _range(each)] for part in parts]
+    parts = [list(_choices(part)) for part in re.split(r"[{}]", text, maxsplit=MOST_PARTS)]
     choices = (["".join(each)] if number % 2 == 0 else each for number, each in enumerate(parts))
     yield from ("".join(each).strip() for each in itertools.islice(itertools.product(*choices), MOST_ENVIRONMENTS))
 
 
-def _range(text: str) -> list[str]:
+def _choices(text: str) -> Iterator[str]:
+    """`38,310-312` as its four names; the first of very many."""
+    names = (name for each in text.split(",") for name in _range(each))
+    yield from itertools.islice(names, MOST_ENVIRONMENTS)
+
+
+def _range(text: str) -> Iterable[str]:
     """`310-312` as its three names."""
     bounds = re.fullmatch(r"(\d{1,4})-(\d{1,4})", text)
-    return list(map(str, range(int(bounds[1]), int(bounds[2]) + 1))) if bounds else [text]
+    return map(str, range(int(bounds[1]), int(bounds[2]) + 1)) if bounds else [text]
+
+
+def _filled(pattern: str, value: Callable[[re.Match[str]], str], text: str) -> str:
+    """A text with its first variables replaced by their values; very long ones are cut."""
+    return re.sub(pattern, lambda found: value(found)[:MOST_SCRIPT], text, count=MOST_VALUES)[:MOST_SCRIPT]
 
 
 def _tox_tables(files: TreeFiles, here: str) -> tuple[Mapping[str, Mapping[str, str]], Mapping[str, str]]:
@@ -206,8 +225,7 @@ def _tox_line(line: str, sections: Mapping[str, Mapping[str, str]], factors: set
         ):
             return ""
         line = condition[2]
-    for section, key in re.findall(r"\{\[([^\]{}]+)\]([^{}]+)\}", line):
-        line = line.replace(f"{{[{section}]{key}}}", sections.get(section, {}).get(key, ""))
+    line = _filled(r"\{\[([^\]{}]+)\]([^{}]+)\}", lambda found: sections.get(found[1], {}).get(found[2], ""), line)
     line = re.sub(r"\{posargs:?([^{}]*)\}|\[\]$", r"\1", line.replace("{toxinidir}/", "").replace("{tox_root}/", ""))
     line = re.sub(r"\{env:\w++:?([^{}]*)\}", r"\1", re.sub(r"\{(toxinidir|tox_root)\}", ".", line))
     return "" if "\n" in line else re.sub(r"\{(?:envbindir|env_bin_dir)\}/", "", line).partition(" #")[0].strip()
@@ -268,16 +286,19 @@ def _hatch(files: TreeFiles, here: str, pyproject: Table, given: Sequence[str]) 
     if testing:
         yield ["pytest"]
     elif script in scripts:
-        for line in strings(scripts[script]):
-            expanded = strings(scripts.get(line.split()[0])) if line.split()[:1] != [script] else ()
+        for line in strings(scripts[script])[:MOST_TARGETS]:
+            expanded = strings(scripts.get(line.split()[0]))[:MOST_TARGETS] if line.split()[:1] != [script] else ()
             for part in expanded or (line,):
                 yield from shell_words(re.sub(r"\{args:?([^{}]*)\}", r"\1", part))
     else:
         yield given
 
 
-def _make(files: TreeFiles, here: str, target: str, depth: int = 0) -> Commands:
-    """The recipe of a target, after those of the targets that it needs."""
+def _make(files: TreeFiles, here: str, target: str, made: set[str]) -> Commands:
+    """The recipe of a target, after those of the targets that it needs; each is made once."""
+    if target in made or len(made) >= MOST_TARGETS:
+        return
+    made.add(target)
     text = re.sub(
         r"\\\r?\n",
         " ",
@@ -287,12 +308,12 @@ def _make(files: TreeFiles, here: str, target: str, depth: int = 0) -> Commands:
         ),
     )
     values = dict(re.findall(r"^([A-Za-z_]\w*)\s*[:?]?=[ \t]*(.*)$", text, re.MULTILINE))
-    rule = re.search(rf"^{re.escape(target)}[ \t]*:(?!=)([^\n#]*).*\n((?:\t.*\n?|[ \t]*\n)*)", text, re.MULTILINE)
-    if rule is None or depth > 4:
+    rule = re.search(rf"^{re.escape(target)}[ \t]*:(?!=)([^\n#]*+).*+\n((?:\t.*\n?|[ \t]*\n)*)", text, re.MULTILINE)
+    if rule is None:
         return
     for needed in rule[1].split():
-        yield from _make(files, here, needed, depth + 1)
+        yield from _make(files, here, needed, made)
     script = rule[2]
     for _ in range(3):
-        script = re.sub(r"\$[({]([A-Za-z_]\w*)[)}]", lambda each: values.get(each[1], ""), script)[:MOST_SCRIPT]
+        script = _filled(r"\$[({]([A-Za-z_]\w*)[)}]", lambda found: values.get(found[1], ""), script)
     yield from shell_words(re.sub(r"^\s*[@-]+", "", script, flags=re.MULTILINE))

@@ -6,12 +6,14 @@ import ast
 import codecs
 import configparser
 import posixpath
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -19,9 +21,14 @@ from memory.parsing import PARSE_ERRORS, read_module
 from memory.plain_yaml import BadYaml, only_bad_yaml
 
 LARGEST, LARGEST_LOCK, MOST_NAMES = 512 << 10, 8 << 20, 2000
+MOST_VALUES, MOST_ITEMS, DEEPEST = 200_000, 2000, 100
+"""Of a YAML document with its aliases written out, of one list of a module, and levels of both."""
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Table = Mapping[str, object]
+T = TypeVar("T")
+ParserOfIni = TypeVar("ParserOfIni", bound=configparser.RawConfigParser)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class TreeFiles:
     """The files of a checkout, by POSIX path. What is absent, too large or not well formed reads as empty."""
 
     root: Path
-    memo: dict[str, object] = field(default_factory=dict, compare=False)
+    memo: dict[str, Any] = field(default_factory=dict, compare=False)
     """What was read before, by its reader's key: a plan reads the same metadata many times."""
 
     def place(self, path: str) -> Path | None:
@@ -58,27 +65,40 @@ class TreeFiles:
         text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
+    def once(self, key: str, read: Callable[[], T]) -> T:
+        """What `read` gave under this key: the commands of a recipe ask for the same file again and again."""
+        if key not in self.memo:
+            self.memo[key] = read()
+        found: T = self.memo[key]
+        return found
+
     def toml(self, path: str, largest: int = LARGEST) -> Table:
-        try:
-            return tomllib.loads(self.text(path, largest))
-        except (ValueError, RecursionError):
-            return {}
+        def read() -> Table:
+            try:
+                return toml(self.text(path, largest))
+            except ValueError:
+                return {}
+
+        return self.once(f"toml {path}", read)
 
     def yaml(self, path: str) -> Table:
         try:
             with only_bad_yaml():
-                return table(yaml.load(self.text(path), Loader=_LOADER))  # noqa: S506 - a safe loader, in C where there is one
+                return table(_document(self.text(path)))
         except BadYaml:
             return {}
 
     def ini(self, path: str) -> Mapping[str, Mapping[str, str]]:
-        return ini(self.text(path))
+        return self.once(f"ini {path}", lambda: ini(self.text(path)))
 
     def module(self, path: str) -> ast.Module:
-        try:
-            return read_module(self.text(path))
-        except PARSE_ERRORS:
-            return ast.Module(body=[], type_ignores=[])
+        def read() -> ast.Module:
+            try:
+                return read_module(self.text(path))
+            except PARSE_ERRORS:
+                return ast.Module(body=[], type_ignores=[])
+
+        return self.once(f"module {path}", read)
 
 
 @cache
@@ -99,14 +119,66 @@ def table(node: object, *keys: str) -> Table:
     return node if isinstance(node, dict) else {}
 
 
+_DEEP = re.compile(
+    r"""^[ \t\[]*(?:(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')[ \t]*\.[ \t]*){32}""", re.MULTILINE
+)
+_BLANKS = re.compile(r"(?<=\S)[^\S\n]+(?=\S)")
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The document; raises ValueError for what is none, and for keys of so many parts that the parser would not end."""
+    if _DEEP.search(text):
+        raise ValueError("a key of over 32 parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("values nested too deeply") from error
+
+
+def parsed_ini(parser: ParserOfIni, text: str) -> ParserOfIni:
+    """The parser with a text, each run of blanks within a line as one, on which its patterns spend the square of its length.
+
+    Raises configparser.Error.
+    """
+    parser.read_string(_BLANKS.sub(" ", text))
+    return parser
+
+
 def ini(text: str) -> Mapping[str, Mapping[str, str]]:
     """The sections of a text as configparser reads them; none of a text that it refuses."""
     parser = configparser.RawConfigParser(strict=False, default_section="\0", allow_no_value=True)
     try:
-        parser.read_string(text)
+        parsed_ini(parser, text)
     except (configparser.Error, AttributeError):  # a continued value that has no first line
         return {}
     return {name: {key: value or "" for key, value in parser[name].items()} for name in parser.sections()}
+
+
+def _document(text: str) -> object:
+    """A YAML document. Raises BadYaml, before its values are made, for what breaks the parser in C, or multiplies by aliases."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise BadYaml(1, 1, "nested too deep")
+    loader = _LOADER(text)
+    try:
+        root = loader.get_single_node()
+        if root is not None and _weight(root, {}) > MOST_VALUES:
+            raise BadYaml(1, 1, "too many values")
+        return None if root is None else loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def _weight(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node holds, those of an alias each time; a node within itself has too many."""
+    if id(node) not in known:
+        known[id(node)] = MOST_VALUES + 1
+        pairs = node.value if isinstance(node, yaml.CollectionNode) else ()
+        below = (each for pair in pairs for each in (pair if isinstance(pair, tuple) else (pair,)))
+        known[id(node)] = 1 + sum(_weight(each, known) for each in below)
+    return known[id(node)]
 
 
 def items(node: object) -> list[object]:
@@ -126,23 +198,44 @@ def word(node: object) -> str:
 
 def literal(node: ast.AST | None, names: Mapping[str, ast.expr]) -> object:
     """The value of an expression made of constants, lists, dicts and the module's names; None for what is computed."""
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.Name(id=name) if name in names:
-            return literal(names[name], {key: value for key, value in names.items() if key != name})
-        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            found = [(part, literal(part.value if isinstance(part, ast.Starred) else part, names)) for part in parts]
-            return [
-                each for part, value in found for each in (items(value) if isinstance(part, ast.Starred) else [value])
-            ]
-        case ast.Dict(keys=keys, values=values):
-            pairs = ((literal(key, names), value) for key, value in zip(keys, values, strict=True) if key)
-            return {key: literal(value, names) for key, value in pairs if not isinstance(key, list | dict)}
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            one, other = literal(left, names), literal(right, names)
-            return one + other if isinstance(one, list) and isinstance(other, list) else one or other
-    return None
+    return Literals(names).of(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The values of a module's expressions: each name is read once, and a list has MOST_ITEMS at most."""
+
+    names: Mapping[str, ast.expr]
+    known: dict[str, object] = field(default_factory=dict)
+
+    def of(self, node: ast.AST | None, depth: int = 0) -> object:
+        """The value; None for what is computed, or deeper than DEEPEST."""
+        if depth > DEEPEST:
+            return None
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name) if name in self.names:
+                if name not in self.known:
+                    self.known[name] = None  # within its own expression
+                    self.known[name] = self.of(self.names[name], depth + 1)
+                return self.known[name]
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                return list(islice(self._items(parts, depth), MOST_ITEMS))
+            case ast.Dict(keys=keys, values=values):
+                pairs = ((self.of(key, depth + 1), value) for key, value in zip(keys, values, strict=True) if key)
+                return {key: self.of(value, depth + 1) for key, value in pairs if not isinstance(key, list | dict)}
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                one, other = self.of(left, depth + 1), self.of(right, depth + 1)
+                if isinstance(one, list) and isinstance(other, list):
+                    return (one + other)[:MOST_ITEMS]
+                return one or other
+        return None
+
+    def _items(self, parts: Iterable[ast.expr], depth: int) -> Iterator[object]:
+        for part in parts:
+            value = self.of(part.value if isinstance(part, ast.Starred) else part, depth + 1)
+            yield from items(value) if isinstance(part, ast.Starred) else [value]
 
 
 def assigned(module: ast.Module) -> dict[str, ast.expr]:

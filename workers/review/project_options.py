@@ -8,7 +8,6 @@ from __future__ import annotations
 import configparser
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -16,6 +15,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from memory.parsing import BOM
+from workers.environments.tree_files import parsed_ini, toml
 from workers.review.detectors.rules import is_of
 from workers.review.source import Unread, read_text
 
@@ -27,7 +27,6 @@ _TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
 _LENGTH = re.compile(r"[0-9]{1,3}")
 _OLDEST, _NEWEST = 7, 14
 _MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d{1,3})")
-_BLANKS = re.compile(r"(?<=\S)[^\S\n]+(?=\S)")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST = 200
 """Codes, patterns and names beyond so many are not read."""
@@ -281,27 +280,9 @@ def _toml(base: Path, name: str) -> dict[str, object] | None:
         return {}
 
 
-_DEEP = re.compile(r"""^[ \t\[]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){32}""", re.MULTILINE)
-
-
-def toml(text: str) -> dict[str, object]:
-    """The document; raises ValueError for what is none, and for keys of so many parts that the parser would not end."""
-    if _DEEP.search(text):
-        raise ValueError("a key of over 32 parts")
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise ValueError("values nested too deeply") from error
-
-
 def ini(text: str) -> configparser.ConfigParser:
-    """The document, each run of blanks within a line as one, on which the parser's patterns spend the square of its length.
-
-    Raises configparser.Error.
-    """
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    parser.read_string(_BLANKS.sub(" ", text.removeprefix(BOM)))
-    return parser
+    """The document; raises configparser.Error."""
+    return parsed_ini(configparser.ConfigParser(interpolation=None, strict=False), text.removeprefix(BOM))
 
 
 def table(within: Mapping[str, object], key: str) -> dict[str, object]:

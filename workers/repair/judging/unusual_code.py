@@ -25,7 +25,11 @@ NAMES, ATTRIBUTES, PLAIN_METHODS = (
 )
 
 UTF_8 = ("utf-8", "utf-8-sig")
-TEXTS = re.compile(r"/proc\b|pytest|apprentice|conftest|entry_points|__\w+__|\btest_\w|_test\.py\b", re.IGNORECASE)
+TEXTS = re.compile(
+    r"/proc\b|pytest|apprentice|conftest|entry_points|__\w+__|\btest_\w|_test\.py\b"
+    r"|\b(?:(?:ag|cr|gi)_(?:frame|code)|tb_(?:frame|next)|f_(?:back|globals|locals|builtins|code)|co_consts)\b",
+    re.IGNORECASE,
+)
 """In a string: files of processes, the test framework, tests, and attributes that are reached by their name."""
 
 OWN_METHOD = re.compile(r"__\w+__")
@@ -65,6 +69,7 @@ def _used(text: bytes) -> Counter[tuple[str, str]]:
 
 OF_TESTS = re.compile(
     r"import (?:pytest|unittest)|from (?:pytest|unittest) import \w+|(?:pytest|unittest)\.\w+|the text .*"
+    r"|the module \w+ as a value"
 )
 
 
@@ -100,7 +105,7 @@ class _Usage:
     def all(self) -> Iterator[tuple[str, str]]:
         """Everything that is unusual."""
         for node in self._nodes:
-            for words in (*self._imports(node), *self._names(node), *_definitions(node)):
+            for words in (*self._imports(node), *self._names(node), *self._ways_round(node), *_definitions(node)):
                 yield words, self._place(node)
 
     def _place(self, node: ast.AST) -> str:
@@ -119,15 +124,14 @@ class _Usage:
                 whole = module or ""
                 for name in (alias.name for alias in names):
                     odd = _is_odd_module(whole) and not level
-                    if odd or name == "*" or name in ("os", "sys") or _is_odd_of(whole, name) or _is_odd_name(name):
+                    odd = odd or _is_odd_of(whole, name) or (_is_part(whole, name) and not level)
+                    if odd or name == "*" or name in ("os", "sys") or _is_odd_name(name):
                         yield f"from {whole or '.'} import {name}"
 
     def _names(self, node: ast.AST) -> Iterator[str]:
         match node:
             case ast.Name(id=name) if name in NAMES:
                 yield name
-            case ast.Name(id="getattr") if not self._is_called(node):
-                yield "getattr"
             case ast.Call(func=ast.Name(id="getattr"), args=[_, key, *_]):
                 if not isinstance(key, ast.Constant) or key.value in ATTRIBUTES:
                     yield "getattr of an unusual name"
@@ -137,10 +141,39 @@ class _Usage:
                 yield f"a change of {owner}, which is imported"
             case ast.Attribute(value=owner, attr=name):
                 module = self._modules.get(owner.id, "") if isinstance(owner, ast.Name) else ""
-                if name in ATTRIBUTES or _is_odd_of(module, name) or _is_odd_module(module) or name in ("os", "sys"):
+                odd = name in ATTRIBUTES or _is_odd_of(module, name) or _is_part(module, name)
+                if odd or _is_odd_module(module) or name in ("os", "sys"):
                     yield f"{module}.{name}" if module else name
             case ast.Constant(value=str() | bytes() as text) if TEXTS.search(str(text)):
                 yield f"the text {text!r:.60}"
+
+    def _ways_round(self, node: ast.AST) -> Iterator[str]:
+        """What reaches attributes by names that are nowhere written."""
+        match node:
+            case ast.Name(id="getattr") if not self._is_called(node):
+                yield "getattr"
+            case ast.Name(id=name) if self._is_module_as_value(node, name):
+                yield f"the module {name} as a value"
+            case ast.Call(func=ast.Name(id="wraps") | ast.Attribute(attr="wraps"), args=args, keywords=keywords):
+                if len(args) != 1 or keywords or isinstance(args[0], ast.Starred):
+                    yield "wraps with names of attributes"
+
+    def _is_module_as_value(self, node: ast.AST, name: str) -> bool:
+        """Whether a module of the standard library is taken as a whole, to be called otherwise or asked for names."""
+        is_module = self._modules.get(name, "").partition(".")[0] in sys.stdlib_module_names
+        is_owner = isinstance(self._parents.get(id(node)), ast.Attribute)
+        return is_module and not is_owner and not self._is_parameter(node, name)
+
+    def _is_parameter(self, node: ast.AST, name: str) -> bool:
+        """Whether a name within the body of a function is that of a parameter of it."""
+        while (around := self._parents.get(id(node))) is not None:
+            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                body = around.body if isinstance(around.body, list) else [around.body]
+                given = [each for each in ast.iter_child_nodes(around.args) if isinstance(each, ast.arg)]
+                if node in body and any(each.arg == name for each in given):
+                    return True
+            node = around
+        return False
 
     def _is_called(self, node: ast.AST) -> bool:
         around = self._parents.get(id(node))
@@ -169,6 +202,12 @@ def _is_odd_module(name: str) -> bool:
 
 def _is_odd_of(module: str, name: str) -> bool:
     return module in PLAIN_ATTRIBUTES and name not in PLAIN_ATTRIBUTES[module]
+
+
+def _is_part(module: str, name: str) -> bool:
+    """Whether a module of the standard library has what it imports itself, or keeps to itself, under this name."""
+    inner = name.startswith("_") or (name in sys.stdlib_module_names and name not in PLAIN_MODULES)
+    return inner and module not in PLAIN_ATTRIBUTES and module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _is_odd_name(name: str) -> bool:

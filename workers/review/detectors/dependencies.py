@@ -15,8 +15,9 @@ from packaging.utils import canonicalize_name
 from memory.model import Severity
 from memory.parsing import BOM
 from workers.diffs import split_lines
+from workers.environments.tree_files import toml
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
-from workers.review.project_options import ini, table, toml
+from workers.review.project_options import ini, table
 
 SHORTEST = 5
 """Names shorter than this are close to too many others to mean anything."""

@@ -67,6 +67,23 @@ PLAIN = b"import os\n\ndef size(path):\n    with open(path) as stream:\n        
         ("import sys\nsys.getrefcount(None)", "sys.getrefcount"),
         ("from sys import stdin", "from sys import stdin"),
         ("import time\ntime.process_time()", "time.process_time"),
+        ("from string import Formatter", "from string import Formatter"),
+        ("import string\nstring.Formatter()", "string.Formatter"),
+        ("x.get_field('0.a', (1,), {})", "get_field"),
+        ("import dataclasses\ndataclasses.inspect", "dataclasses.inspect"),
+        ("from dataclasses import builtins as b", "from dataclasses import builtins"),
+        ("import collections\ncollections._sys", "collections._sys"),
+        ("import dataclasses\nd = dataclasses\nd.inspect", "the module dataclasses as a value"),
+        ("import enum\ndef f(enum=enum): f(enum)", "the module enum as a value"),
+        ("import enum\ndef f(x=lambda enum: 0): return x(enum)", "the module enum as a value"),
+        ("import json\ngetattr(json, 'codecs')", "the module json as a value"),
+        ("import functools\nfunctools.wraps(size, updated=('x',))", "wraps with names of attributes"),
+        ("from functools import wraps\nwraps(size, ('x',))", "wraps with names of attributes"),
+        ("from functools import update_wrapper", "from functools import update_wrapper"),
+        ("import types\ntypes.new_class('A', (int,), {}, size)", "types.new_class"),
+        ("from dataclasses import make_dataclass", "from dataclasses import make_dataclass"),
+        ("from typing import ForwardRef", "from typing import ForwardRef"),
+        ("'{0.gi_frame.f_back}'.format(1)", "the text '{0.gi_frame.f_back}'"),
         ("def broken(:", "code that cannot be read"),
     ],
 )
@@ -83,6 +100,8 @@ def test_what_has_no_place_in_a_repair_is_named(added: str, words: str) -> None:
         PLAIN + b"\nimport sys\nif sys.version_info > (3, 9) and sys.maxsize > 2**32:\n    pass\n",
         PLAIN + b"\ndef name(self):\n    return self.__class__.__name__ + getattr(self, 'unit', '')\n",
         PLAIN + b"\nif not path:\n    raise ValueError('a path is needed')\n",
+        PLAIN + b"\nimport json, string, sys, time\nif sys.platform == 'linux':\n    json.dumps(string.digits)\n",
+        PLAIN + b"\nimport time\nfrom functools import wraps\ndef at(f, time):\n    return wraps(f)(lambda: f(time))\n",
     ],
 )
 def test_a_plain_edit_has_nothing_unusual(changed: bytes) -> None:
@@ -111,6 +130,9 @@ def test_an_added_test_is_plain() -> None:
     """It may use pytest and unittest, and nothing that reads secrets or sends them."""
     plain = b"import pytest\nfrom unittest import TestCase\ndef test_a():\n    with pytest.raises(ValueError): size('test_a')\n"
     assert is_plain_test("tests/test_a.py", plain)
+    assert is_plain_test(
+        "tests/test_a.py", b"import time\ndef test_a(monkeypatch): monkeypatch.setattr(time, 'sleep', len)\n"
+    )
     assert not is_plain_test("tests/test_a.py", plain + b"import os\nos.environ['CI']\n")
     assert not is_plain_test("tests/test_a.py", plain + b"import urllib.request\n")
     assert not is_plain_test("tests/conftest.toml", plain)
