@@ -32,6 +32,11 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
     proven = result.proven
     if proven is not None and proven.proof is not None:
         _print_change(result, proven, proven.proof, out, applied=applied)
+    if result.late:
+        out.print(
+            "not proven: the failing tests pass with this change, and no time was left to run the others with it:"
+        )
+        print_diff(result.late, out)
     if result.failure is not None:
         _print_failure(result.failure, proven.proof if proven else None, out, detail)
     if proven is not None and proven.proof is not None:

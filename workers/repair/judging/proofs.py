@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memory.model import Proof
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.prove import Prover
+from workers.repair.judging.prove import TIME_IS_UP, Prover
 from workers.repair.judging.ranking import Field, opinion, telling
 from workers.repair.judging.suite_runs import Unproven
 
@@ -27,7 +27,8 @@ class Proven:
 
 
 class Proofs:
-    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven.
+    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven, `late` the
+    first one for whose proof no time was left.
 
     `passing` gets the tests that a candidate breaks, and screens later candidates by them too; `diff` shows an edit.
     """
@@ -39,6 +40,7 @@ class Proofs:
         self._diff = diff
         self.best: Proven | None = None
         self.objection = ""
+        self.late: Candidate | None = None
         self.made = 0
 
     def prove(self, field: Field) -> None:
@@ -54,6 +56,7 @@ class Proofs:
             proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
             if isinstance(proof, Unproven):
                 self.objection = self.objection or proof.reason
+                self.late = self.late or (candidate if proof.reason == TIME_IS_UP else None)
                 left = self._unbroken(left, candidate, proof.broken)
             else:
                 shown[candidate] = proof
