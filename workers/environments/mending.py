@@ -29,6 +29,18 @@ ALIKE = 0.8
 READS_YIELD_TESTS = "pytest<8.4"
 
 
+_BUILD_STEP = re.compile(
+    r"\b(?:[Rr]un|[Ee]xecute|[Uu]se) [`'\"]((?:python3? )?(?:\./)?setup\.py [a-z_]{1,30}|make(?: [a-z_-]{1,30})?|"
+    r"npm (?:run )?[a-z:-]{1,30}|pip install -e \.)[`'\"]"
+)
+
+
+def build_step(text: str) -> str:
+    """The step, named in quotes by an error, which makes what a fresh checkout lacks; empty where none is named."""
+    found = _BUILD_STEP.search(text)
+    return found[1] if found else ""
+
+
 class Stage(StrEnum):
     """Where a plan failed: no set of versions fits, a distribution could not be built, or tests could not run."""
 

@@ -106,8 +106,9 @@ def is_test_path(path: str) -> bool:
 def is_wanted(rule: str, path: str, category: Category) -> bool:
     """Whether a finding is worth a comment here.
 
-    Tests hold passwords, temporary paths and shells without harm; an import in a package's `__init__` is its face.
+    Tests hold passwords, temporary paths, shells and open files without harm; an import in a package's `__init__` is its face.
     """
-    if category is Category.SECURITY and rule != "PLE2502" and is_test_path(path):
+    harmless = rule == "SIM115" or (category is Category.SECURITY and rule != "PLE2502")
+    if harmless and is_test_path(path):
         return False
     return not (rule == "F401" and PurePosixPath(path).name == "__init__.py")

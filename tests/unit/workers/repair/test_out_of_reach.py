@@ -114,3 +114,5 @@ def test_a_project_that_is_not_installed(tmp_path: Path) -> None:
     why = reason(tmp_path, "PackageNotFoundError", f"{missing} till-roll", test="test_a.py")
     assert why.startswith("the project is not installed, as by `pip install -e .`: PackageNotFoundError")
     assert reason(tmp_path, "PackageNotFoundError", f"{missing} till-rol") == ""
+    old = "The 'till-roll' distribution was not found and is required by the application"
+    assert reason(tmp_path, "DistributionNotFound", old).startswith("the project is not installed")
