@@ -236,6 +236,16 @@ def test_a_repair_that_came_to_no_attempt() -> None:
     )
 
 
+def test_what_a_change_leaves_failing_is_named() -> None:
+    """With what to do about it: another run repairs one more failure."""
+    proof = replace(PROOF, failed_before=TESTS[:4], passed_after=TESTS[:2])
+    lines = printed(
+        result(RepairStatus.FIXED, replace(WON, proof=proof), failure=replace(FAILURE, failing_tests=TESTS[:2]))
+    )
+    at = lines.index("still failing with it; run again for these once it is applied:")
+    assert lines[at + 1 : at + 3] == ["  tests/test_a.py::test_2", "  tests/test_a.py::test_3"]
+
+
 def test_a_change_for_whose_proof_no_time_was_left() -> None:
     """It is shown, and called not proven."""
     effort = SearchEffort(
