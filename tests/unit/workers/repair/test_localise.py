@@ -61,7 +61,7 @@ def test_lines_that_only_failing_tests_run_come_first() -> None:
 
 
 def test_the_lines_of_very_many_imports_are_not_suspected() -> None:
-    """The first test that imports a module runs them, and no other does; of few a constant may be at fault."""
+    """The first test that imports a module runs them, and no other does; of few lines one may be at fault."""
     for entries, suspected in ((20, True), (2000, False)):
         data = "".join(f"WORD_{n} = {n}\n" for n in range(entries))
         sources = {**FILES, "words.py": data, "shop.py": SHOP}
@@ -228,6 +228,15 @@ def test_the_modules_that_a_test_names_are_suspected_where_nothing_else_speaks()
         failing_tests=("tests/test_tool.py::test_x",),
     )
     assert [(each.path, each.line) for each in suspects(failed, {}, [], sources=sources)] == [("pkg/tool.py", 1)]
+
+
+def test_very_many_lines_below_a_package_that_a_test_names_are_not_suspected() -> None:
+    """A package may hold thousands of modules of data beside the one that a test imports."""
+    test = "import pkg\nimport pkg.tool\n\ndef test_x():\n    assert pkg.tool.A == 2\n"
+    for entries, suspected in ((3, {"pkg/tool.py", "pkg/data/en.py"}), (6000, {"pkg/tool.py"})):
+        data = "".join(f"WORD_{n} = {n}\n" for n in range(entries))
+        texts = {"pkg/__init__.py": "", "pkg/tool.py": "A = 1\n", "pkg/data/en.py": data, "tests/test_shop.py": test}
+        assert {each.path for each in suspects(failure(), {}, [], sources=texts)} == suspected
 
 
 def test_what_decides_about_a_line_is_suspected_with_it() -> None:
