@@ -27,8 +27,8 @@ class Proven:
 
 
 class Proofs:
-    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven, `late` the
-    first one for whose proof no time was left.
+    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven, `late`
+    that candidate if no time was left for its proof.
 
     `passing` gets the tests that a candidate breaks, and screens later candidates by them too; `diff` shows an edit.
     """
@@ -55,8 +55,8 @@ class Proofs:
             self.made += 1
             proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
             if isinstance(proof, Unproven):
+                self.late = candidate if proof.reason == TIME_IS_UP and not self.objection else self.late
                 self.objection = self.objection or proof.reason
-                self.late = self.late or (candidate if proof.reason == TIME_IS_UP else None)
                 left = self._unbroken(left, candidate, proof.broken)
             else:
                 shown[candidate] = proof
