@@ -34,7 +34,7 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         _print_change(result, proven, proven.proof, out, applied=applied)
     if result.late:
         out.print(
-            "not proven: the failing tests pass with this change, and no time was left to run the others with it:"
+            "not proven: the failing tests pass with this change, and time ended before all others had run with it:"
         )
         print_diff(result.late, out)
     if result.failure is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memory.model import Proof
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.prove import TIME_IS_UP, Prover
+from workers.repair.judging.prove import Prover
 from workers.repair.judging.ranking import Field, opinion, telling
 from workers.repair.judging.suite_runs import Unproven
 
@@ -55,7 +55,7 @@ class Proofs:
             self.made += 1
             proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
             if isinstance(proof, Unproven):
-                self.late = candidate if proof.reason == TIME_IS_UP and not self.objection else self.late
+                self.late = candidate if proof.late and not self.objection else self.late
                 self.objection = self.objection or proof.reason
                 left = self._unbroken(left, candidate, proof.broken)
             else:

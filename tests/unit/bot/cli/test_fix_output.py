@@ -256,7 +256,7 @@ def test_a_change_for_whose_proof_no_time_was_left() -> None:
     assert lines[0].startswith("not fixed: ")
     assert lines[1:9] == snapshot(
         [
-            "not proven: the failing tests pass with this change, and no time was left to run the others with it:",
+            "not proven: the failing tests pass with this change, and time ended before all others had run with it:",
             "diff --git a/a.py b/a.py",
             "--- a/a.py",
             "+++ b/a.py",
