@@ -292,7 +292,8 @@ def _provenance(example: TrainingExample) -> dict[str, object]:
 
 
 def write_atomically(path: Path, lines: Iterable[str]) -> None:
-    """Write lines beside `path` and put them in its place at the end; the old file stays until then."""
+    """Write lines beside `path`, whose directory is made, and put them in its place at the end; the old file stays until then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as undone:
         with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             undone.callback(Path(file.name).unlink)

@@ -208,6 +208,11 @@ class Playground(server.Playground):
             del self.world.installations[installation.id]
             server.announce_installed(self.world, installation, "deleted")
 
+    def unsuspend(self, installation: HostedInstallation) -> None:
+        """Its tokens are given again."""
+        with self.world.lock:
+            server.announce_installed(self.world, installation, "unsuspend")
+
 
 class Maintainer(client.Maintainer):
     """The scripted maintainer, who can also do what only tests need."""

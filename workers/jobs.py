@@ -156,6 +156,12 @@ class RedeliverWebhooks(msgspec.Struct, frozen=True, kw_only=True, tag="reconcil
     """Find deliveries in GitHub's log that we did not store, and request them again (GitHub never redelivers by itself)."""
 
 
+class ResumeInstallation(msgspec.Struct, frozen=True, kw_only=True, tag="resume.1"):
+    """An installation of the App is no longer suspended: its jobs wait no more. It is no work of that installation's own."""
+
+    installation: int
+
+
 class LearnHistory(msgspec.Struct, frozen=True, kw_only=True, tag="learn.1"):
     """Read the unread part of the history of a repository's default branch."""
 
@@ -272,7 +278,7 @@ RepositoryJob = (
 )
 """Work on one repository."""
 
-OwnJob = RedeliverWebhooks | CheckPolicy
+OwnJob = RedeliverWebhooks | CheckPolicy | ResumeInstallation
 """Work without a repository."""
 
 Job = RepositoryJob | OwnJob
@@ -284,6 +290,7 @@ PRIORITIES: Mapping[type, Priority] = MappingProxyType(
         TrackPull: Priority.QUICK,
         StartCi: Priority.QUICK,
         StopWatching: Priority.QUICK,
+        ResumeInstallation: Priority.QUICK,
         ReportFailure: Priority.QUICK,
         RemoveDuplicate: Priority.QUICK,
         AnswerQuestion: Priority.QUESTION,

@@ -32,10 +32,16 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
     proven = result.proven
     if proven is not None and proven.proof is not None:
         _print_change(result, proven, proven.proof, out, applied=applied)
+    if result.late:
+        out.print(
+            "not proven: the failing tests pass with this change, and time ended before all others had run with it:"
+        )
+        print_diff(result.late, out)
     if result.failure is not None:
         _print_failure(result.failure, proven.proof if proven else None, out, detail)
     if proven is not None and proven.proof is not None:
         print_proof(proven.proof, out)
+        _print_left(proven.proof, out, detail)
     else:
         nearest = () if detail is Detail.ALL else tuple(each.reflection for each in result.attempts[-1:])  # all follow
         for line in filter(None, (*nearest, advice(result))):
@@ -157,6 +163,14 @@ def _print_failure(failure: Failure, proof: Proof | None, out: Console, detail: 
     more = f" ({len(failure.failing_tests)} of these tests; it repairs the other {others} too)" if others > 0 else ""
     out.print(f"{'fails' if proof is None else 'failed before'}: {what}{more}", markup=False)
     print_some(tests, out, detail, before="  ")
+
+
+def _print_left(proof: Proof, out: Console, detail: Detail) -> None:
+    """The tests that still fail with the change, for which another repair is needed."""
+    left = [test for test in proof.failed_before if test not in proof.passed_after]
+    if left:
+        out.print("still failing with it; run again for these once it is applied:")
+        print_some(left, out, detail, before="  ")
 
 
 def _proof_line(proof: Proof) -> str:

@@ -27,6 +27,7 @@ def repaired_json(result: Repaired) -> Json:
         "attempts": [_fields(attempt, *tried) for attempt in result.attempts],
         "patch": proven.patch if proven else None,
         "proof": _proof(proven.proof) if proven and proven.proof else None,
+        "unproven": result.late or None,
         "question": repair.asked_result(proven.proof) or None if proven and proven.proof else None,
         "flaky": list(result.flaky),
         "set_aside": [f"{test}: {why}" for test, why in result.set_aside.items()],
@@ -42,7 +43,7 @@ def repaired_json(result: Repaired) -> Json:
 
 def cannot_run(reason: str) -> Json:
     """`apprentice fix --json` when nothing could be run."""
-    none: Json = dict.fromkeys(("failure", "patch", "proof", "question", "advice", "note"))
+    none: Json = dict.fromkeys(("failure", "patch", "proof", "unproven", "question", "advice", "note"))
     empty: Json = {name: [] for name in ("attempts", "flaky", "set_aside", "decision_ids")}
     zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0}
     return {"status": "cannot_run", **none, **empty, **zero, "error": reason}

@@ -26,7 +26,7 @@ from bot.cli.review_report import report_of
 from bot.cli.terminal import Terminal, visible
 from bot.local import LocalReview
 from memory.errors import StoreError
-from memory.model import Action, Finding, Suggestion
+from memory.model import Action, Finding, Proof, Suggestion
 from workers.errors import ApprenticeError, BadInput
 from workers.messages import tests
 from workers.messages.markdown import counted
@@ -226,16 +226,17 @@ def _print_finding(finding: Finding, out: Console, where: str) -> None:
         f"{escape(finding.message)}  {escape(f'[{finding.fingerprint[:12]}]')}"
     )
     if finding.suggestion is not None and finding.suggestion.proof is not None:
-        _print_suggestion(finding.suggestion, out)
+        _print_suggestion(finding.suggestion, finding.suggestion.proof, out)
 
 
-def _print_suggestion(suggestion: Suggestion, out: Console) -> None:
+def _print_suggestion(suggestion: Suggestion, proof: Proof, out: Console) -> None:
+    shown = "applied and tested" if proof.repeats else "changes no code"
     first, last = suggestion.start_line, suggestion.end_line
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
     if not suggestion.replacement:
-        out.print(f"    suggested, applied and tested: delete {lines}")
+        out.print(f"    suggested, {shown}: delete {lines}")
         return
-    out.print(f"    suggested for {lines}, applied and tested:")
+    out.print(f"    suggested for {lines}, {shown}:")
     out.print(
         Syntax("", "python", theme=THEME, background_color="default").highlight(suggestion.replacement.rstrip("\n"))
     )

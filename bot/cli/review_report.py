@@ -223,9 +223,10 @@ def _finding(finding: Finding, decided: PostingDecision) -> ReportItem:
     if suggestion is not None and suggestion.proof is not None:
         lines = suggestion.start_line, suggestion.end_line
         edit = LineEdit(path=finding.path, start=lines[0], end=lines[1], text=suggestion.replacement)
-        passed = counted(suggestion.proof.suite.passed, "test")
+        passed = f"applied and tested: {counted(suggestion.proof.suite.passed, 'test')} passed before and after"
+        shown = passed if suggestion.proof.repeats else "changes no code"
         where = f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]}-{lines[1]}"
-        why = f"suggested for {where}, applied and tested: {passed} passed before and after"
+        why = f"suggested for {where}, {shown}"
         remedies = (Remedy(why=why, edits=_offered((edit,)), text=suggestion.replacement),)
     return ReportItem(
         rule=finding.rule,

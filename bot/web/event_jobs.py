@@ -38,6 +38,7 @@ from workers.jobs import (
     LearnHistory,
     LocateIssue,
     RepositoryRef,
+    ResumeInstallation,
     ReviewPull,
     StartCi,
     StopWatching,
@@ -53,6 +54,8 @@ _REVIEWED_ON = frozenset({"opened", "ready_for_review", "reopened", "synchronize
 
 def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, ...]:
     """The jobs of `event`, in order, each once."""
+    if isinstance(event, InstallationEvent) and event.action == "unsuspend":
+        return (ResumeInstallation(installation=event.installation.id),)
     if isinstance(event, InstallationEvent):
         added, removed = (event.repositories if event.action == each else () for each in ("created", "deleted"))
         return _on_installation(added, removed, event.installation)

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select, update
 from memory.model.jobs import JobState
 from memory.store.database import Database, changed, in_batches
 from memory.store.documents import Documents
-from memory.store.tables import documents, jobs
+from memory.store.tables import documents, holds, jobs
 
 CANCELLED = "cancelled by the operator"
 _QUEUE, _DRAINED = "queue", "drained"
@@ -70,6 +70,13 @@ class JobControl:
     def cancel(self, ids: Sequence[str], *, now: datetime) -> list[str]:
         """End open jobs as failed; returns which. The worker of a leased one finds its lease gone, and records nothing."""
         return self._change(ids, _OPEN, state=JobState.FAILED, ended_at=now, lease_until=None, reason=CANCELLED)
+
+    def release(self, installation_id: int, *, now: datetime) -> None:
+        """Let the jobs of an installation go on that wait for it."""
+        waiting = (jobs.c.installation_id == installation_id) & jobs.c.waiting_since.is_not(None)
+        with self.database.writing() as connection:
+            connection.execute(delete(holds).where(holds.c.installation_id == installation_id))
+            connection.execute(update(jobs).where(waiting, jobs.c.state == JobState.READY).values(run_after=now))
 
     def _change(self, ids: Sequence[str], states: Collection[JobState], **values: object) -> list[str]:
         done: list[str] = []

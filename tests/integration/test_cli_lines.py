@@ -24,7 +24,7 @@ SCREEN = 24
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 SEED = {"APPRENTICE_SEED": "3", "PYTHONPATH": str(ROOT)}
 TIMELY = re.compile(
-    r"^(after # s, still: .*|\d+ (candidate|rival)s? tried, now at .*|(environment: )?chose packages as of .*)\n",
+    r"^(after # s, still: .*|\d+ (candidate|rival)s? tried, now at .*|(environment: (not kept: )?)?chose packages as of .*)\n",
     re.MULTILINE,
 )
 """Progress that depends on how fast the machine is, or on the day."""
@@ -360,6 +360,7 @@ def test_fix_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
     assert lines(ran.err) == snapshot(
         [
             "environment: chose a newer Python: it may know this syntax",
+            "environment: not kept: chose a newer Python: it may know this syntax",
             "tests run on Apprentice's own Python #, because nothing has to be installed; environment from: what the project declares for its tests",
             "finding what fails: running the tests that failed last, or all tests",
             "1 test file fails with SyntaxError: tests/test_till.py",
@@ -512,7 +513,7 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
                 "-        return paid + self.total() + self.discount()",
                 "+        return paid - self.total() + self.discount()",
                 "proof: 2 of 2 failing tests pass; suite 7 passed, 0 failed, 0 skipped of 7, run 2 times: python -m pytest",
-                "confidence: No other edit that was tried passes these tests. It is an unlikely edit, found after many others: please check that it is right.",
+                "confidence: No other edit that was tried passes these tests. The search came to it after many likelier edits, and a late one passes by chance more often: please check that it is right.",
             ],
         )
     )

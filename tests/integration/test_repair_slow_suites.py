@@ -251,6 +251,22 @@ def test_proofs_end_with_the_budget(tmp_path: Path) -> None:
     assert refused.reason == "the time was used up before it could be proven"
 
 
+def test_what_passes_is_shown_where_no_time_was_left_for_its_proof(tmp_path: Path) -> None:
+    """As a diff that is no patch; nothing of one that is proven, or refused for what it does."""
+    project = project_of(tmp_path, PART)
+    before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    for source, seconds, late in ((RIGHT, 0.0, RIGHT), (RIGHT, 60.0, None), (WRONG, 60.0, None)):
+        end = time.monotonic() + seconds
+        with SearchSession(Bubblewrap(), project, before, failure, print, limits=LIMITS, proven_by=end) as bench:
+            result = bench.attempt(
+                [candidate("sums.py", source)], strategies=("planted",), deadline=time.monotonic() + 60
+            )
+        assert (apply_unified(SOURCE, result.late) if result.late else None) == late
+        assert not (result.late and result.patch)
+
+
 WAITING = "".join(f"def test_{n}():\n    time.sleep(2)\n\n" for n in range(9))
 
 

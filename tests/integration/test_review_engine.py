@@ -476,6 +476,21 @@ def test_what_flake8_ignores_counts_beside_codes_that_ruff_does_not_know(tmp_pat
     assert not {"E711", "E722", "B006"} & found
 
 
+def test_the_projects_settings_of_rules_are_honoured(tmp_path: Path) -> None:
+    """Its quotes, and the names that it has everywhere; one setting that ruff does not know costs the others, and no review."""
+    options = (
+        PYPROJECT + "[tool.ruff]\nbuiltins = ['lazy']\n[tool.ruff.lint]\nselect = ['Q', 'F']\n"
+        "[tool.ruff.lint.flake8-quotes]\ninline-quotes = 'single'\n"
+    )
+    text = "print(lazy, _, 'one', \"two\")\n"
+    for more, found, wanted in (("", ["Q000"], "single"), ("nonsense = true\n", ["F821", "Q000"], "double")):
+        made = trees(tmp_path / str(len(more)), {"shop/cart.py": text}, {"pyproject.toml": options + more})
+        reviewed = review(made, may_run_tests=False)
+        assert sorted(rules(reviewed.findings)) == found
+        (quotes,) = (each.message for each in reviewed.findings if each.rule == "Q000")
+        assert quotes.endswith(f"but {wanted} quotes preferred")
+
+
 LENS = """\
 import json, sys
 for path in sys.argv[1:]:

@@ -115,6 +115,18 @@ def test_a_suite_that_passed_on_the_day_of_its_commit(index: PackageIndex, tmp_p
 
 
 @pytest.mark.extended
+def test_what_is_changed_for_an_environment_is_said_once(index: PackageIndex, tmp_path: Path) -> None:
+    """While it is made, or where it is used later, which makes nothing."""
+    tree = kitchen(index, tmp_path)
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        for made in (True, False):
+            lines: list[str] = []
+            provider(tmp_path / "a", store, "kitchen", lines, Commit(tree)).project_in(tree)
+            mend = "chose packages as of 2022-01-01, the day of the commit"
+            assert (f"environment: {mend}" in lines, mend in lines) == (made, not made), lines
+
+
+@pytest.mark.extended
 def test_a_day_that_changes_no_package(index: PackageIndex, tmp_path: Path) -> None:
     """The tests are not tried again, and the environment is not called one of that day."""
     tree, lines = kitchen(index, tmp_path), list[str]()
@@ -129,6 +141,7 @@ def test_a_day_that_changes_no_package(index: PackageIndex, tmp_path: Path) -> N
         "trying the tests in the new environment",
     )
     assert of_day in lines
+    assert of_day.replace("environment: ", "environment: not kept: ") in lines
     assert (of_day, tried) not in pairwise(lines)
 
 

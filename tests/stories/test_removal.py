@@ -70,8 +70,9 @@ def test_a_later_installation(how: str, town: Town) -> None:
     assert [each.state for each in polls] == [JobState.DONE]
 
 
-def test_a_suspension(town: Town) -> None:
-    """What waits goes on after it, and a token is asked for once an hour until then."""
+@pytest.mark.parametrize("announced", [False, True])
+def test_a_suspension(announced: bool, town: Town) -> None:
+    """What waits goes on after it, at once where GitHub announces its end; a token is asked for once an hour until then."""
     town.propose("labels", UNUSED)
     number = town.maya.open_issue(REPOSITORY, "How do I measure a cup?", "")
     town.maya.comment(REPOSITORY, number, "@apprentice help")
@@ -84,5 +85,8 @@ def test_a_suspension(town: Town) -> None:
     assert asked(town) == before + 2
     assert town.count(JobState.FAILED) == 0
     town.playground.undisturbed()
-    town.later(3600)
+    if announced:
+        (installation,) = town.playground.world.installations.values()
+        town.playground.unsuspend(installation)
+    town.later(0 if announced else 3600)
     assert [each.author for each in town.answers(number)] == [BOT]

@@ -26,6 +26,20 @@ MOST_MENDS = 8
 ALIKE = 0.8
 """A missing module whose name is so like one of the project's own, or of Python's, is a slip to be repaired."""
 
+READS_YIELD_TESTS = "pytest<8.4"
+
+
+_BUILD_STEP = re.compile(
+    r"\b(?:[Rr]un|[Ee]xecute|[Uu]se) [`'\"]((?:python3? )?(?:\./)?setup\.py [a-z_]{1,30}|make(?: [a-z_-]{1,30})?|"
+    r"npm (?:run )?[a-z:-]{1,30}|pip install -e \.)[`'\"]"
+)
+
+
+def build_step(text: str) -> str:
+    """The step, named in quotes by an error, which makes what a fresh checkout lacks; empty where none is named."""
+    found = _BUILD_STEP.search(text)
+    return found[1] if found else ""
+
 
 class Stage(StrEnum):
     """Where a plan failed: no set of versions fits, a distribution could not be built, or tests could not run."""
@@ -258,6 +272,17 @@ def _plainer_command(case: _Case) -> Plan | None:
     return None
 
 
+def _older_pytest(case: _Case) -> Plan | None:
+    """A pytest that reads files with tests that yield: it expects those to fail, and runs the others. A later one refuses such files."""
+    if "'yield' keyword is allowed in fixtures, but not in tests" not in case.failure.text:
+        return None
+    return case.changed(
+        f"chose {READS_YIELD_TESTS}: a later one refuses each file with a test that yields",
+        requirements=(*_without(case.plan.requirements, "pytest"), READS_YIELD_TESTS),
+        constraints=_without(case.plan.constraints, "pytest"),
+    )
+
+
 def _django_settings(case: _Case) -> Plan | None:
     """The settings that manage.py names, with Django's plug-in of pytest."""
     script = case.files.text(posixpath.join(case.plan.directory, "manage.py"))
@@ -348,5 +373,5 @@ def _free_all(case: _Case) -> Plan | None:
 
 
 _Rules = tuple[Callable[[_Case], Plan | None], ...]
-_OF_TESTS: _Rules = (_add_missing, _fit_python, _django_settings, _plainer_command)
+_OF_TESTS: _Rules = (_add_missing, _fit_python, _older_pytest, _django_settings, _plainer_command)
 _OF_PACKAGES: _Rules = (_replace_subject, _next_python, _free_all)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -216,9 +217,17 @@ def _travis(files: TreeFiles) -> Iterator[Recipe]:
 
 
 def _doubt(title: str, recipe: Recipe) -> int:
-    """The smaller, the likelier that a job is the one that tests the project as developers do."""
+    """The smaller, the likelier that a job is the one that tests the project as developers do, and not some tests alone."""
     tests = 2 * ("test" in title.lower()) + bool(recipe.local or recipe.requirements)
-    return 3 * (_OTHER_WORK.search(title) is not None) - tests
+    some = _is_of_some_tests(recipe.command)
+    return 3 * (_OTHER_WORK.search(title) is not None) + 2 * some - tests
+
+
+def _is_of_some_tests(command: Sequence[str]) -> bool:
+    """Whether a command names test files, or a mark that tests have to have."""
+    arguments = command[len(DEFAULT_COMMAND) :]
+    named = any(each.partition("::")[0].endswith(".py") and not each.startswith("-") for each in arguments)
+    return named or any(option == "-m" and "not" not in value.split() for option, value in pairwise(arguments))
 
 
 def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:

@@ -28,7 +28,7 @@ from workers.environments.editable import build_inputs, dependencies, own_names
 from workers.environments.fetching import path_of
 from workers.environments.interpreters import chosen
 from workers.environments.locking import Wanted, usable
-from workers.environments.mending import PlanFailure, Stage, as_of, failure_of_run, mended
+from workers.environments.mending import PlanFailure, Stage, as_of, build_step, failure_of_run, mended
 from workers.environments.metadata import declared
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.plans import plans_for
@@ -109,6 +109,7 @@ class Provider:
     commit: Commit | None = None
     choices: EnvironmentChoices = ANY_ENVIRONMENT
     _printed: set[str] = field(default_factory=set)
+    _announced: set[str] = field(default_factory=set)
 
     def project_in(
         self,
@@ -129,7 +130,7 @@ class Provider:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         self.progress(f"tests run on {found.described()}; environment from: {found.plan.source}")
-        for line in (*found.plan.mends, *found.plan.notes):
+        for line in (*(each for each in found.plan.mends if each not in self._announced), *found.plan.notes):
             self.progress(line)
         return _project(tree, found, test_command, copy_of)
 
@@ -184,16 +185,23 @@ class Provider:
                 break
             tried.append(better)
             self.progress(f"environment: {better.mends[-1]}")
+            self._announced.update(better.mends)
             plan = better
         if best is None:
             seconds, now, why = time.monotonic() - started, self.clock(), without_places(str(trouble), self.home)
             self.memory.record(PlanOutcome(read=read, plan=plan, built=False, trouble=why, seconds=seconds, at=now))
             raise trouble
         found, outcome = best
+        self._say_what_is_not_kept(plan, found.plan)
         self.memory.record(outcome)
         for each in (read, found.plan):
             EnvironmentStore(self.home).remember(_key(each, tree), dump(found))
-        return found, outcome.worth >= GOOD or (outcome.collected > 0 and not outcome.uncollected)
+        collects = outcome.collected > 0 and not outcome.uncollected
+        return found, outcome.worth >= GOOD or collects or _needs_step(failure)
+
+    def _say_what_is_not_kept(self, tried: Plan, kept: Plan) -> None:
+        for mend in (each for each in tried.mends if each not in kept.mends):
+            self.progress(f"environment: not kept: {mend}")
 
     def _better(
         self, plan: Plan, failure: PlanFailure | None, best: tuple[Environment, PlanOutcome] | None, tree: Path
@@ -202,6 +210,8 @@ class Provider:
         better = mended(plan, failure, tree) if failure else None
         if better is not None:
             yield better
+        elif _needs_step(failure):
+            return
         elif best is not None and (best[1].worth < GOOD or best[1].uncollected) and self._past[0]:
             yield from as_of(best[0].plan, self._past[0])
 
@@ -279,6 +289,11 @@ class Provider:
             seconds=seconds,
             at=self.clock(),
         )
+
+
+def _needs_step(failure: PlanFailure | None) -> bool:
+    """Whether tests lack what a build step makes, which no other packages give them."""
+    return failure is not None and failure.stage is Stage.COLLECT and bool(build_step(failure.text))
 
 
 def _why_unmade(reason: CannotRun) -> PlanFailure:

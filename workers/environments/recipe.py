@@ -21,6 +21,7 @@ _UNWANTED = re.compile(
     r"verbos|quiet|exitfirst|self-contained|report|no-cov|codspeed|show|mypy|strict-co|session-t|instafail|memray|ff|lf|sw|cache-clear|"
     r"capture|log-cli|log-level|github|splits|group|tap|no-flaky|md|json|profile|memory|random-order|parallel|workers)[\w.=:/-]*.*"
 )
+_RUN_NOTHING = frozenset({"-V", "--version", "-h", "--help", "--fixtures", "--markers", "--collect-only", "--co"})
 _HARMFUL = re.compile(
     r"(?!PYTHONPATH$|PYTHONUTF8$|PYTHONIOENCODING$)(?:APPRENTICE_|PYTEST_|PYTHON|PIP_|UV_|LD_|COVERAGE|COV_|CODECOV|GITHUB_|TOX|"
     r"NOX|FORCE_COLOR|PY_COLORS|PATH$|HOME$|TMP|POETRY|CIBW)"
@@ -31,7 +32,10 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 @dataclass(slots=True, kw_only=True)
 class Recipe:
-    """What the commands followed so far install and test. `local` maps directories of the tree to the extras asked for."""
+    """What the commands followed so far install and test. `local` maps directories of the tree to the extras asked for.
+
+    `started` is the directory of the command that reads a requirements file, while it is read.
+    """
 
     files: TreeFiles
     source: str
@@ -46,6 +50,7 @@ class Recipe:
     variables: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
+    started: str = ""
     depth: int = 0
     count: int = 0
     read: set[tuple[str, bool]] = field(default_factory=set)
@@ -151,16 +156,22 @@ class Recipe:
 
     def _package(self, text: str, *, local: bool = False) -> None:
         """One thing to install: a directory of the tree, or a requirement."""
-        text = text.removeprefix("file:").strip("\"'")
+        text = re.sub(r"^([\"'])(.*)\1$", r"\2", text.removeprefix("file:"))
         path, _, extras = text.removesuffix("]").partition("[")
         if "://" in text or " @ " in text:
             self.notes.append(f"{text} is left out: only distributions of the package index are installed")
         elif path.endswith((".whl", ".tar.gz")):
             self._local_project(self.here, "")
         elif local or path.startswith(".") or "/" in path:
-            self._local_project(self._at(path), extras)
+            self._local_project(self._directory(path), extras)
         else:
             self._require(text)
+
+    def _directory(self, path: str) -> str:
+        """A local path as pip reads it, in a requirements file too: from where pip runs, if a project is there."""
+        from_start = posixpath.normpath(posixpath.join(self.started, path))
+        is_project = not {"pyproject.toml", "setup.py", "setup.cfg"}.isdisjoint(self.files.names(from_start))
+        return from_start if self.started and is_project else self._at(path)
 
     def _local_project(self, directory: str, extras: str) -> None:
         self.local.setdefault(directory, []).extend(name for each in extras.split(",") if (name := each.strip()))
@@ -180,6 +191,7 @@ class Recipe:
         text = self.files.text(path).replace("\\\n", " ")
         if not text:
             self.notes.append(f"{path} is left out: there is no such file")
+        before, self.started = self.started, self.started or self.here
         outer, self.here, self.depth = self.here, posixpath.dirname(path) or ".", self.depth + 1
         for line in text.splitlines()[:MOST_COMMANDS] if self.depth <= MOST_NESTED else ():
             line = re.sub(r"(^|\s)#.*|\s--hash[= ]\S+", "", line).strip()
@@ -189,7 +201,7 @@ class Recipe:
                 self._package(line)
             elif line:
                 self._require(line, constraining=constraining)
-        self.here, self.depth = outer, self.depth - 1
+        self.here, self.depth, self.started = outer, self.depth - 1, before
 
     def _install_project(self, tool: str, verb: str, given: Words) -> None:
         """`uv sync`, `poetry install` and their kin: the project with groups and extras."""
@@ -214,8 +226,8 @@ class Recipe:
     # ── Testing ──
 
     def _test(self, arguments: Words) -> None:
-        """Arguments of pytest: the first command counts, without coverage, parallel runs and reports."""
-        if self.command:
+        """Arguments of pytest: the first command that runs tests counts, without coverage, parallel runs and reports."""
+        if self.command or not _RUN_NOTHING.isdisjoint(arguments):
             return
         kept: list[str] = []
         waiting = list(arguments)

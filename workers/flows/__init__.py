@@ -23,6 +23,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.LearnHistory: maintenance.learn_history,
     jobs.RedeliverWebhooks: maintenance.redeliver,
     jobs.CheckPolicy: maintenance.check_policy,
+    jobs.ResumeInstallation: maintenance.resume,
     jobs.ReportFailure: replies.report_failure,
     jobs.RemoveDuplicate: replies.remove_duplicate,
 }

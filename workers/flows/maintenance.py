@@ -14,7 +14,7 @@ from workers.errors import CannotRun, Limited, Unavailable
 from workers.flows.replies import may_command
 from workers.history.learn import learn
 from workers.job_context import JobContext
-from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks, StartCi
+from workers.jobs import ACTED_ON, CheckPolicy, Job, LearnHistory, RedeliverWebhooks, ResumeInstallation, StartCi
 from workers.messages.markdown import SKIP_CI, counted
 from workers.ports import HookDelivery, HookLogPage
 
@@ -83,6 +83,12 @@ MOST_FAILURES = 5
 
 REFUSED = frozenset({400, 413, 415})
 """The web process answers so to what it will never store."""
+
+
+def resume(job: ResumeInstallation, context: JobContext) -> Sequence[Job]:
+    """Let the jobs of an installation that was suspended go on."""
+    context.store.job_control.release(job.installation, now=context.clock())
+    return ()
 
 
 def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:

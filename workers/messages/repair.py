@@ -225,7 +225,10 @@ _OUTCOMES = {
 _DOUBTS = {
     Doubt.NONE: "",
     Doubt.SEARCH_CUT: "The search for other edits was cut short: please check that this one is right.",
-    Doubt.FAR_FETCHED: "It is an unlikely edit, found after many others: please check that it is right.",
+    Doubt.FAR_FETCHED: (
+        "The search came to it after many likelier edits, and a late one passes by chance more often: please check that it "
+        "is right."
+    ),
     Doubt.PRONE: (
         "It changes when something is done, which often fits the tests and nothing else: please check that it is right."
     ),

@@ -84,6 +84,8 @@ def _suggestion(replacement: str) -> str:
 def _suggestion_proof(proof: Proof | None) -> str:
     if proof is None:
         return ""
+    if not proof.repeats:
+        return "<sub>Applied and read again: it changes no code, so no test is run.</sub>"
     return (
         f"<sub>Applied and tested: {counted(proof.suite.passed, 'test')} passed before and after "
         f"({name(proof.command)}).</sub>"

@@ -20,7 +20,8 @@ def headline(tests: ComparedTests) -> str:
         return "No test ran"
     if tests.tells_nothing:
         return "No test passed, so they do not tell whether this change breaks something"
-    return f"No test is broken: {counted(tests.passed, 'test')} passed{'' if tests.whole else ', not all ran'}"
+    known = "known to be " if tests.unknown else ""
+    return f"No test is {known}broken: {counted(tests.passed, 'test')} passed{'' if tests.whole else ', not all ran'}"
 
 
 def lines(tests: ComparedTests, *, every: bool = False) -> list[str]:

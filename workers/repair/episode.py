@@ -138,7 +138,8 @@ def _case(
             read=sources.get,
         )
     if recalled:
-        deps.progress(f"similar failures in memory: {len(recalled)}")
+        here = sum(each.experience.repository == task.repository for each in recalled)
+        deps.progress(f"similar failures in memory: {here} of this repository, {len(recalled) - here} of others")
     return Case(
         task=task,
         project=project,
@@ -165,6 +166,7 @@ class _Loop:
         self.first: FirstPlausible | None = None
         self.test_runs = 0
         self.proof_seconds = 0.0
+        self.late = ""
 
     def run(self, llm: EngineOptions | None) -> tuple[Attempt, ...]:
         """The attempts of the whole repair; with a model, the search is one of the strategies to choose from."""
@@ -227,6 +229,7 @@ class _Loop:
         if self.first is None and result.first is not None:
             candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
             self.first = FirstPlausible(candidates=candidates, seconds=result.first.at - self._case.started)
+        self.late = self.late or result.late
         attempt = attempt_of(decision, result)
         self._deps.progress(f"{attempt.reflection.partition('. ')[0].removesuffix('.')}")
         self._deps.store.tasks.add_attempt(self._case.task.id, attempt)
@@ -283,4 +286,5 @@ def _result(
         effort=loop.effort(attempts, seconds) if loop and status is RepairStatus.NOT_FIXED else None,
         first=loop.first if loop else None,
         others=_others(failure, reproduction) if failure else 0,
+        late=loop.late if loop and status is RepairStatus.NOT_FIXED else "",
     )

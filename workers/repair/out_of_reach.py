@@ -1,5 +1,5 @@
-"""Failures that no edit of the sources removes: tests that need the network, Docker or a service, files that need packages,
-plug-ins that fail before a test begins, and linters that run as if they were tests.
+"""Failures that no edit of the sources removes: tests that need the network, Docker, a service or a build step, files that
+need packages, plug-ins that fail before a test begins, and linters that run as if they were tests.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 import sys
 from dataclasses import replace
 
+from workers.environments.mending import build_step
 from workers.repair.classify import clues_of, failure_of, innermost
 from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project
@@ -26,7 +27,9 @@ _REFUSED = re.compile(r"refused|[Cc]an't connect|not connect|No servers|ServerSe
 _SERVER = re.compile(r"(?<!\d)(5432|3306|6379|27017|5672|9200|11211|9092|1433|4222|8086|4566|2379)\b")
 """A refused connection means a service where its port is that of a well-known server: a database, a queue, a cache."""
 
-_METADATA = re.compile(r"PackageNotFoundError: No package metadata was found for ([\w.-]+)")
+_METADATA = re.compile(
+    r"(?:PackageNotFoundError: No package metadata was found for |DistributionNotFound: The ')([\w.-]+)"
+)
 
 _DOCTESTS = ("DocTestFailure", "UnexpectedException", "MultipleDoctestFailures")
 
@@ -46,6 +49,8 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
         return "it is a check of a plug-in's, which no line of the project raised"
     if result.outcome is TestOutcome.ERROR and "::" in result.id and result.error_type and not result.frames:
         return f"it failed before any line of the project ran: {text.splitlines()[0]}"
+    if step := build_step(text):
+        return f"it needs what `{step}` makes, which a fresh checkout does not have"
     if (missing := _METADATA.search(text)) and missing[1].replace("-", "_") in _own_names(project):
         return f"the project is not installed, as by `pip install -e .`: {text.splitlines()[0]}"
     return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""

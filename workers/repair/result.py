@@ -59,7 +59,7 @@ class AttemptResult:
     `fixed` is the most failing tests that any candidate made pass, `moved` whether the nearest candidate led to another
     failure, `made_by` the strategy of the proven edit, `tried` the candidates up to the first plausible one by template, `wasted` those whose
     tests never ended or ended their process, `ruled_out` digests of failed candidates, `path` the file of the proven or
-    nearest edit. `counts` is false where the model was unavailable: such an attempt
+    nearest edit, `late` the unified diff of a plausible edit for whose proof no time was left. `counts` is false where the model was unavailable: such an attempt
     says nothing about its strategy.
     """
 
@@ -76,6 +76,7 @@ class AttemptResult:
     wasted: int = 0
     ruled_out: tuple[str, ...] = ()
     patch: str = ""
+    late: str = ""
     made_by: str = ""
     shape: EditShape | None = None
     proof: Proof | None = None
@@ -119,7 +120,8 @@ class Repaired:
     """The result of a repair. `tests` is how many there were at first, `skipped` how many of them did not run, `flaky` those
     set aside because they failed only once.
 
-    `others` is how many tests failed otherwise than the `failure`.
+    `others` is how many tests failed otherwise than the `failure`. `late` is the unified diff of an edit that passes the
+    failing tests where none is proven, and no time was left for its proof.
 
     `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` holds
     why nothing here can repair other failures, by test, and `note` says where the tests ran, if that is unusual.
@@ -140,6 +142,7 @@ class Repaired:
     first: FirstPlausible | None = None
     others: int = 0
     skipped: int = 0
+    late: str = ""
 
     @property
     def proven(self) -> Attempt | None:

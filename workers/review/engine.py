@@ -347,9 +347,10 @@ def _suggestions(
     reported = [each for each in reading.seen if configuration.kept(each.finding) is not None]
     possible = drafts(reported, reading.delta.head.sources, changed_lines(change))
     helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
-    proves = prover() if helpful else None
+    tried = sum(not each.inert for each in helpful)
+    proves = prover() if tried else None
     if proves is not None:
-        changes = "1 suggested change" if len(helpful) == 1 else f"each of {len(helpful)} suggested changes"
+        changes = "1 suggested change" if tried == 1 else f"each of {tried} suggested changes"
         progress(f"trying {changes} by the tests that reach it")
     return suggested(helpful, proves)
 

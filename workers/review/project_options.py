@@ -6,9 +6,11 @@ It is read from the base of a change: what a pull request writes into its config
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice, takewhile
@@ -27,6 +29,7 @@ _TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
 _LENGTH = re.compile(r"[0-9]{1,3}")
 _OLDEST, _NEWEST = 7, 14
 _MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d{1,3})")
+_KEY = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+){0,2}")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST = 200
 """Codes, patterns and names beyond so many are not read."""
@@ -63,6 +66,7 @@ class RuffOptions:
 
     `select` takes the place of Apprentice's selection; None where the repository makes none. `checked` is what its own
     linter looks for before what it ignores: its selection, or the linter's; nothing where it has no linter set up.
+    `settings` are those of its rules, such as `lint.isort.combine-as-imports`, as ruff reads them; lists are not joined.
     """
 
     select: tuple[str, ...] | None = None
@@ -72,6 +76,7 @@ class RuffOptions:
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     line_length: int | None = None
     target_version: str | None = None
+    settings: Mapping[str, str | list[str]] = field(default_factory=dict)
 
     def without(self, code: str) -> RuffOptions:
         """The same choices but for one code, that ruff does not know."""
@@ -143,7 +148,49 @@ def ruff_options(base: Path) -> RuffOptions:
         per_file_ignores=_ignores((each, wanted) for pattern, wanted in of_files for each in _alternatives(pattern)),
         line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
         target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
+        settings=_settings({"builtins": found.get("builtins")}, "") | _settings(lint, "lint."),
     )
+
+
+_SETTINGS = frozenset(
+    {
+        *("builtins", "lint.dummy-variable-rgx", "lint.typing-modules", "lint.task-tags", "lint.allowed-confusables"),
+        *("lint.flake8-annotations", "lint.flake8-boolean-trap", "lint.flake8-bugbear", "lint.flake8-builtins"),
+        *("lint.flake8-comprehensions", "lint.flake8-errmsg", "lint.flake8-gettext", "lint.flake8-implicit-str-concat"),
+        *("lint.flake8-import-conventions", "lint.flake8-pytest-style", "lint.flake8-quotes", "lint.flake8-self"),
+        *("lint.flake8-tidy-imports", "lint.flake8-type-checking", "lint.flake8-unused-arguments", "lint.isort"),
+        *("lint.mccabe", "lint.pep8-naming", "lint.pycodestyle", "lint.pydoclint", "lint.pydocstyle", "lint.pyflakes"),
+        *("lint.pylint", "lint.pyupgrade", "lint.ruff"),
+    }
+)
+"""What decides how a rule reads code, without those of security rules. None of it names a file to read."""
+
+
+def _settings(given: Mapping[str, object], above: str) -> dict[str, str | list[str]]:
+    """The settings of rules in a table, by their whole keys, each value as TOML; of a list each element."""
+    found: dict[str, str | list[str]] = {}
+    for name, value in given.items():
+        for key, one in table(given, name).items() or [("", value)]:
+            whole = f"{above}{name}{'.' * bool(key)}{key}"
+            if f"{above}{name}" in _SETTINGS and _KEY.fullmatch(whole) and len(found) < _MOST:
+                with suppress(ValueError):
+                    found[whole] = list(map(_value, one[:_MOST])) if isinstance(one, list) else _value(one)
+    return found
+
+
+def _value(value: object) -> str:
+    """A value as TOML on one line; raises ValueError for one that no setting of a rule has."""
+    match value:
+        case bool() | int():
+            return str(value).lower()
+        case str() if len(value) <= _MOST:
+            return json.dumps(value, ensure_ascii=False)
+        case list():
+            return f"[{', '.join(map(_value, value[:_MOST]))}]"
+        case dict():
+            return f"{{{', '.join(f'{_value(key)} = {_value(each)}' for key, each in islice(value.items(), _MOST))}}}"
+        case _:
+            raise ValueError(f"no setting: {value!r}")
 
 
 _FLAKE8 = (".flake8", "setup.cfg", "tox.ini")

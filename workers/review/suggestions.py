@@ -5,7 +5,8 @@ Each suggestion is tried by itself, on the unchanged head, because each is appli
 1. as whole changed lines it gives exactly the text that the tool meant, and that text parses;
 2. the detectors, reading the file with it, report its rule less often and no rule more often;
 3. the covering tests are run without it and with it: some test passes, nothing that passed fails, skips or vanishes.
-   Covering are the test files that reach the module through imports, else the whole suite.
+   Covering are the test files that reach the module through imports, else the whole suite. Where only comments and
+   layout differ, no test can tell, and none is run.
 
 A fix that its tool calls unsafe needs covering tests: the whole suite does not vouch for it. The worst findings come
 first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
@@ -13,13 +14,14 @@ first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion
 
 from __future__ import annotations
 
+import ast
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memory.model import Proof, Suggestion
-from memory.parsing import parsed
+from memory.model import Proof, Suggestion, SuiteCount
+from memory.parsing import PARSE_ERRORS, parse_module, parsed
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
@@ -105,17 +107,23 @@ MAX_TRIALS = 20
 """Suggestions whose tests are run in one review."""
 
 
+_NO_TEST = SuiteCount(passed=0, failed=0, skipped=0, collected=0)
+CHANGES_NO_CODE = Proof(failed_before=(), passed_after=(), before=_NO_TEST, suite=_NO_TEST, repeats=0, command="")
+"""The proof of a suggestion that changes no code: no run of tests is needed."""
+
+
 RunTests = Callable[[Sequence[str], Mapping[str, bytes | None]], TestReport]
 """Runs test files (all when none is named) in the sandbox, on the head with an overlay of files laid over it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestionDraft:
-    """A suggestion not yet proven, and the whole text of its file with it."""
+    """A suggestion not yet proven, and the whole text of its file with it. An `inert` one changes no code."""
 
     seen: FindingWithFix
     suggestion: Suggestion
     text: str
+    inert: bool = False
 
     @property
     def path(self) -> str:
@@ -141,8 +149,27 @@ def drafts(
         path = each.finding.path
         suggestion = suggestion_for(each.fix, sources[path], changed.get(path, frozenset())) if each.fix else None
         if suggestion is not None and parsed(text := applied(suggestion, sources[path])) is not None:
-            found.append(SuggestionDraft(seen=each, suggestion=suggestion, text=text))
+            inert = changes_no_code(sources[path], text)
+            found.append(SuggestionDraft(seen=each, suggestion=suggestion, text=text, inert=inert))
     return found
+
+
+def changes_no_code(before: str, after: str) -> bool:
+    """Whether all that differs is comments, layout, and the white space of docstrings that have no examples."""
+    try:
+        return _code(before) == _code(after)
+    except PARSE_ERRORS:
+        return False
+
+
+def _code(text: str) -> str:
+    tree = parse_module(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node, clean=False)
+            if docstring is not None and ">>>" not in docstring:
+                node.body[0] = ast.Expr(ast.Constant(" ".join(docstring.split())))
+    return ast.dump(tree)
 
 
 def that_help(
@@ -216,11 +243,11 @@ def _speaks(report: TestReport) -> bool:
 def suggested(found: Sequence[SuggestionDraft], prover: SuggestionProver | None) -> dict[str, Suggestion]:
     """The suggestions by fingerprint: proven where `prover` could, else unproven if the fix is safe, else none.
 
-    Without a prover (no tests, or they may not be run) nothing is proven.
+    Without a prover (no tests, or they may not be run) only what changes no code is proven.
     """
     suggestions = {}
     for draft in found:
-        proof = prover.proof(draft) if prover else None
+        proof = CHANGES_NO_CODE if draft.inert else prover.proof(draft) if prover else None
         if proof is not None or draft.safe:
             suggestions[draft.seen.finding.fingerprint] = replace(draft.suggestion, proof=proof)
     return suggestions

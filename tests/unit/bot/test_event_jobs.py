@@ -19,6 +19,7 @@ from workers.jobs import (
     LearnHistory,
     LocateIssue,
     RepositoryRef,
+    ResumeInstallation,
     ReviewPull,
     ShareLearnings,
     StartCi,
@@ -76,12 +77,14 @@ def test_a_repository_that_we_are_given_is_learned_from(event: str, route: Route
 
 
 def test_a_repository_that_is_taken_from_us_is_watched_no_more(route: Route) -> None:
-    """Whether the whole App is removed or one repository of it; a suspension changes nothing."""
+    """Whether the whole App is removed or one repository of it; a suspension changes nothing, and its end lets jobs go on."""
     stub = [{"id": 77, "name": "scales", "full_name": "acme/scales"}]
     removed = {"action": "removed", "repositories_added": [], "repositories_removed": stub}
     assert route("installation_repositories", removed) == (StopWatching(repository=REPOSITORY),)
     assert route("installation", {"action": "deleted"}) == (StopWatching(repository=REPOSITORY),)
     assert route("installation", {"action": "suspend"}) == ()
+    resumed = ResumeInstallation(installation=REPOSITORY.installation_id)
+    assert route("installation", {"action": "unsuspend"}) == (resumed,)
 
 
 def test_without_installation(route: Route) -> None:

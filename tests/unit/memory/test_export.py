@@ -126,6 +126,13 @@ def test_an_export_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "old\n"
 
 
+def test_the_directory_of_an_export_is_made(tmp_path: Path) -> None:
+    """Such as `.github`, where a repository has none yet."""
+    path = tmp_path / "a/b/out.jsonl"
+    write_atomically(path, ["new"])
+    assert path.read_text(encoding="utf-8") == "new\n"
+
+
 def test_the_code_before_a_patch_is_what_it_stands_on() -> None:
     """Kept and removed lines, without the diff's own signs."""
     assert (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from inline_snapshot import snapshot
 
 from memory.model import (
     Attempt,
@@ -96,6 +97,14 @@ def test_what_is_settled_is_not_asked_about() -> None:
         proof = replace(PROOF, confidence=tier)
         assert not proof.asked
         assert "please" not in fix_published(2, attempt(proof))
+
+
+def test_a_late_edit_whose_rivals_behave_alike() -> None:
+    """Why it is doubted does not contradict that nothing speaks against it."""
+    agreed = replace(PROOF, confidence=Confidence.AGREED, plausible=3, doubt=Doubt.FAR_FETCHED)
+    assert confidence(agreed) == snapshot(
+        "3 different edits pass these tests, and all behave alike on further calls like those of the tests. The search came to it after many likelier edits, and a late one passes by chance more often: please check that it is right."
+    )
 
 
 UNCOMPARED = replace(

@@ -100,3 +100,10 @@ def test_untrusted_words_are_no_markdown() -> None:
             "- `t.py::test_'x'`: E: @\u200bmaya fixes\u200b #\u200b1 \\[x\\](http:\u200b//x.y) 'a' (through `a'.py:1`)",
         ]
     )
+
+
+def test_a_failing_test_that_was_not_compared() -> None:
+    """The verdict does not say that no test is broken, where one may be."""
+    assert headline(ComparedTests(broken=(), ran=4, passed=3, whole=True, unknown=("test_a.py::test_a",))) == snapshot(
+        "No test is known to be broken: 3 tests passed"
+    )

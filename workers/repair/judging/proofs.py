@@ -27,7 +27,8 @@ class Proven:
 
 
 class Proofs:
-    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven.
+    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven, `late`
+    that candidate if no time was left for its proof.
 
     `passing` gets the tests that a candidate breaks, and screens later candidates by them too; `diff` shows an edit.
     """
@@ -39,6 +40,7 @@ class Proofs:
         self._diff = diff
         self.best: Proven | None = None
         self.objection = ""
+        self.late: Candidate | None = None
         self.made = 0
 
     def prove(self, field: Field) -> None:
@@ -53,6 +55,7 @@ class Proofs:
             self.made += 1
             proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
             if isinstance(proof, Unproven):
+                self.late = candidate if proof.late and not self.objection else self.late
                 self.objection = self.objection or proof.reason
                 left = self._unbroken(left, candidate, proof.broken)
             else:

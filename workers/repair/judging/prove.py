@@ -158,7 +158,7 @@ class Prover:
 
     def _prove(self, overlay: Mapping[str, bytes], seed: int) -> Proof | Unproven:
         if self.allowance.left() <= 0:
-            return Unproven(reason=TIME_IS_UP)
+            return Unproven(reason=TIME_IS_UP, late=True)
         for path in overlay:
             if refused := self._refusal(path):
                 return Unproven(reason=f"{path} {refused}")
@@ -254,7 +254,8 @@ class Prover:
             alone = self._bounded(order, overlay) if twins.twins else report
             if still_failing(order, alone):
                 late = alone.out_of_time and not ended(alone).failing()
-                return Unproven(reason=TIME_IS_UP if late else f"{named(missing)} still fails when run alone")
+                reason = TIME_IS_UP if late else f"{named(missing)} still fails when run alone"
+                return Unproven(reason=reason, late=late)
         if passing := twins.surviving(report):
             return Unproven(reason=f"{named(passing)} also passes where it expects something else")
         return 0 if missing or twins.returning(report) else twins.failed(report)

@@ -33,9 +33,13 @@ Trace = Callable[[Sequence[str]], TestRun]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unproven:
-    """Why a patch is not proven, in words for the user. `broken` are tests that fail for it, with the seconds they need without."""
+    """Why a patch is not proven, in words for the user. `broken` are tests that fail for it, with the seconds they need without.
+
+    `late` says that time ended before anything was shown against it.
+    """
 
     reason: str
+    late: bool = False
     broken: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -45,7 +49,7 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
     Where time cut both runs short, only the tests that both came to are compared.
     """
     if not after.started or (after.trouble and before.complete):
-        return Unproven(reason=f"the suite did not run to its end: {after.trouble}")
+        return Unproven(reason=f"the suite did not run to its end: {after.trouble}", late=after.out_of_time)
     if missing := still_failing(failing, after):
         return Unproven(reason=f"{named(missing)} still fails in the whole suite")
     ran = {result.id for result in after.results}

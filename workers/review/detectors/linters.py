@@ -6,7 +6,8 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -78,7 +79,7 @@ class Ruff:
     ) -> None:
         self._sandbox = sandbox
         self._options = options or RuffOptions()
-        self._own = ("--config", f"lint.isort.known-first-party = {json.dumps(first_party)}")
+        self._lists = {**RUFF_CONFIG, "lint.isort.known-first-party": tuple(first_party)}
         self._everything = everything
 
     def reads(self, path: str) -> bool:
@@ -101,13 +102,16 @@ class Ruff:
         """With the project's options, as far as ruff takes them."""
         options = self._options
         for _ in range(MOST_REFUSED):
-            arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
-            completed = run_tool(self._sandbox, (*arguments, *self._own, *more), tree, paths)
+            completed = run_tool(self._sandbox, (*self._arguments(tree, options), *more), tree, paths)
             if completed.exit_code != _REFUSED or options == RuffOptions():
                 return completed
             options = _without_refused(options, completed.stderr)
+        return run_tool(self._sandbox, (*self._arguments(tree, options), *more), tree, paths)
+
+    def _arguments(self, tree: HeadTree, options: RuffOptions) -> tuple[str, ...]:
         arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
-        return run_tool(self._sandbox, (*arguments, *self._own, *more), tree, paths)
+        settings = _settings(self._lists, options.settings)
+        return (*arguments, *(part for each in settings for part in ("--config", each)))
 
 
 _ENABLED = "linter.rules.enabled = ["
@@ -115,14 +119,16 @@ _RULE = re.compile(r"^[ \t]*([a-z0-9-]+) \(([A-Z]+[0-9]+)\),?$", re.MULTILINE)
 
 
 def _without_refused(options: RuffOptions, output: str) -> RuffOptions:
-    """The options without the code that ruff names as unknown, as those of flake8's plug-ins are; none if it names another reason."""
+    """The options without the code that ruff names as unknown, as those of flake8's plug-ins are; where it names another
+    reason without the settings of rules, and then none.
+    """
     named = _UNKNOWN.search(output)
-    left = options.without(named.group(1)) if named else RuffOptions()
+    rest = replace(options, settings={}) if options.settings else RuffOptions()
+    left = options.without(named.group(1)) if named else rest
     return RuffOptions() if left == options else left
 
 
 def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bool) -> tuple[str, ...]:
-    configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
     length = ("--line-length", str(options.line_length)) if options.line_length else ()
     ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
     left_out = (*(RUFF_IGNORE if options.select is None else ()), *options.ignore)
@@ -136,8 +142,17 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
         *("--target-version", options.target_version or target_version),
         *(("--select", "ALL", "--quiet") if everything else selection),
         *length,
-        *configuration,
     )
+
+
+def _settings(lists: Mapping[str, Sequence[str]], own: Mapping[str, str | list[str]]) -> Iterator[str]:
+    """The project's settings of rules as ruff's options, its lists after ours."""
+    for key in {**lists, **own}:
+        given = own.get(key, [])
+        if isinstance(given, list):
+            yield f"{key} = [{', '.join([*map(json.dumps, lists.get(key, ())), *given])}]"
+        else:
+            yield f"{key} = {given}"
 
 
 def _selected(options: RuffOptions) -> tuple[str, ...]:

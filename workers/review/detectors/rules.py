@@ -6,7 +6,6 @@ Rewrites of taste (pyupgrade, naming, formatting, docstrings) are left to the pr
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -38,10 +37,11 @@ _FRAMEWORK_DEFAULTS = (
     *("fastapi.Path", "fastapi.Query", "fastapi.Security", "typer.Argument", "typer.Option"),
 )
 """Calls that belong in argument defaults: it is how these frameworks are used."""
-RUFF_CONFIG = (
-    'builtins = ["_"]',  # installed by gettext
-    f"lint.flake8-bugbear.extend-immutable-calls = {json.dumps(_FRAMEWORK_DEFAULTS)}",
-)
+RUFF_CONFIG: Mapping[str, tuple[str, ...]] = {
+    "builtins": ("_",),  # installed by gettext
+    "lint.flake8-bugbear.extend-immutable-calls": _FRAMEWORK_DEFAULTS,
+}
+"""Lists of names, to which a project adds its own."""
 BANDIT_SKIP = (
     *("B101", "B310", "B311", "B603", "B607"),  # as above
     *("B401", "B402", "B403", "B404", "B405", "B406", "B407", "B408", "B409", "B411"),  # an import alone does no harm
@@ -106,8 +106,9 @@ def is_test_path(path: str) -> bool:
 def is_wanted(rule: str, path: str, category: Category) -> bool:
     """Whether a finding is worth a comment here.
 
-    Tests hold passwords, temporary paths and shells without harm; an import in a package's `__init__` is its face.
+    Tests hold passwords, temporary paths, shells and open files without harm; an import in a package's `__init__` is its face.
     """
-    if category is Category.SECURITY and rule != "PLE2502" and is_test_path(path):
+    harmless = rule == "SIM115" or (category is Category.SECURITY and rule != "PLE2502")
+    if harmless and is_test_path(path):
         return False
     return not (rule == "F401" and PurePosixPath(path).name == "__init__.py")

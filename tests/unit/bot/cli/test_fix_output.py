@@ -236,6 +236,39 @@ def test_a_repair_that_came_to_no_attempt() -> None:
     )
 
 
+def test_what_a_change_leaves_failing_is_named() -> None:
+    """With what to do about it: another run repairs one more failure."""
+    proof = replace(PROOF, failed_before=TESTS[:4], passed_after=TESTS[:2])
+    lines = printed(
+        result(RepairStatus.FIXED, replace(WON, proof=proof), failure=replace(FAILURE, failing_tests=TESTS[:2]))
+    )
+    at = lines.index("still failing with it; run again for these once it is applied:")
+    assert lines[at + 1 : at + 3] == ["  tests/test_a.py::test_2", "  tests/test_a.py::test_3"]
+
+
+def test_a_change_for_whose_proof_no_time_was_left() -> None:
+    """It is shown, and called not proven."""
+    effort = SearchEffort(
+        candidates=40, searching=50.0, reproducing=8.0, proving=2.0, budget=60.0, whole=False, exhausted=False
+    )
+    lost = replace(LOST, outcome=AttemptOutcome.UNPROVEN)
+    lines = printed(replace(result(RepairStatus.NOT_FIXED, lost), effort=effort, late=PATCH))
+    assert lines[0].startswith("not fixed: ")
+    assert lines[1:9] == snapshot(
+        [
+            "not proven: the failing tests pass with this change, and time ended before all others had run with it:",
+            "diff --git a/a.py b/a.py",
+            "--- a/a.py",
+            "+++ b/a.py",
+            "@@ -1 +1 @@",
+            "-a = 1",
+            "+a = 2",
+            "",
+        ]
+    )
+    assert lines[-2].endswith("To get further, give more time (--budget 180).")
+
+
 def test_a_model_counts_in_steps() -> None:
     """Steps of a model are no candidates."""
     model = replace(LOST, strategy="model:minimal", candidates=7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,7 @@ def test_a_fix_that_is_disputed() -> None:
             "cut": False,
             "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},
         },
+        "unproven": None,
         "question": "Which is right: total([]) → 0 (this change) or None (the other one)?",
         "flaky": ["tests/test_a.py::test_now_and_then"],
         "set_aside": [],
@@ -139,6 +141,7 @@ def test_no_fix(of: Repaired, status: str, failure: str | None) -> None:
     document = json.loads(json.dumps(repaired_json(of)))
     assert (document["status"], document["patch"], document["proof"]) == (status, None, None)
     assert (document["failure"] and document["failure"]["message"]) == failure
+    assert repaired_json(replace(of, late="--- a/a.py\n"))["unproven"] == "--- a/a.py\n"
 
 
 def test_what_cannot_be_run_has_the_same_keys() -> None:

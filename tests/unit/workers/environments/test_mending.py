@@ -132,6 +132,16 @@ def test_a_plainer_command(tree: Path, text: str, command: tuple[str, ...]) -> N
     assert found is not None and found.test_command == command
 
 
+def test_a_pytest_that_reads_files_with_tests_that_yield(tree: Path) -> None:
+    """In the place of the newest, and of a pin; nothing else is a reason for an old one."""
+    pinned = replace(PLAN, constraints=("pytest==8.4.1", "six==1.16"), test_command=COMMAND)
+    text = "Failed: 'yield' keyword is allowed in fixtures, but not in tests (test_old)"
+    found = mended(pinned, collect(text), tree)
+    assert found is not None and (found.requirements, found.constraints) == (("pytest<8.4",), ("six==1.16",))
+    assert mended(found, collect(text), tree) is None
+    assert mended(pinned, collect("assert 'yield' == ''"), tree) is None
+
+
 def test_django_settings(tree: Path) -> None:
     """Those that manage.py names, with the plug-in."""
     found = mended(PLAN, collect("ImproperlyConfigured: Requested setting X, but settings are not configured."), tree)

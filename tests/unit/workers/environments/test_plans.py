@@ -82,6 +82,55 @@ def test_a_ci_job_is_a_plan(tmp_path: Path) -> None:
     assert [note.partition(" ")[0] for note in plan.notes] == ["other", "CI"]
 
 
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("pytest tests/test_speed.py --no-cov", "all"),
+        ("pytest tests/test_speed.py::test_one", "all"),
+        ("pytest -m slow", "all"),
+        ("pytest -m 'not slow' tests", "some"),
+        ("pytest -p no:cacheprovider tests", "some"),
+    ],
+)
+def test_a_job_that_runs_some_tests_alone_is_not_the_first(tmp_path: Path, command: str, first: str) -> None:
+    """What it leaves out would be taken for passing. A job before it in the file, of a name that says nothing, is no more."""
+    steps = "\n  {}:\n    steps:\n      - run: pip install -e .\n      - run: {}"
+    workflow = f"jobs:{steps.format('some', command)}{steps.format('all', 'pytest tests')}\n"
+    tree = written(
+        tmp_path, {"pyproject.toml": PYPROJECT, ".github/workflows/ci.yml": workflow, "tests/test_speed.py": ""}
+    )
+    sources = [plan.source.rpartition(" ")[2] for plan in plans_for(tree)]
+    assert sources[0] == first
+    assert {"some", "all"} <= {*sources} or first == "some"
+
+
+@pytest.mark.parametrize("line", ["attrs; python_version < '4'", "\"attrs; python_version < '4'\"", "'attrs'", "attrs"])
+def test_quotes_around_a_requirement_are_no_part_of_it(tmp_path: Path, line: str) -> None:
+    """And those of its marker are."""
+    tox = f"[testenv]\ndeps =\n    {line}\ncommands = pytest\n"
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, "tox.ini": tox, "tests/test_a.py": ""})
+    assert (plan.source, plan.requirements[0].partition(";")[0], plan.notes) == ("tox", "attrs", ())
+
+
+def test_a_command_of_pytest_that_runs_no_test_is_passed_over(tmp_path: Path) -> None:
+    """As `pytest -V`, which says in a log what runs afterwards."""
+    tox = "[testenv]\ncommands =\n    pytest -V\n    pytest tests\n"
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, "tox.ini": tox, "tests/test_a.py": ""})
+    assert (plan.source, plan.test_command[3:]) == ("tox", ("tests",))
+
+
+@pytest.mark.parametrize("line", ["-e .[test]", "-e.[test]", ".[test]", "-e ..[test]", "-r more.txt"])
+def test_a_requirements_file_installs_the_project_from_where_pip_runs(tmp_path: Path, line: str) -> None:
+    """As pip reads it; a path from the file's own directory is understood too, where the other leads to no project."""
+    files = {"requirements/ci.txt": f"{line}\nattrs\n", "requirements/more.txt": "-e .[test]\n", "Makefile": MAKE}
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, "tests/test_a.py": "", **files})
+    assert (plan.source, plan.project, plan.extras, plan.siblings) == ("make test", ".", ("test",), ())
+    assert plan.requirements[0] == "attrs"
+
+
+MAKE = "test:\n\tpip install -r requirements/ci.txt\n\tpytest\n"
+
+
 def test_the_repositorys_own_choices_are_in_every_plan(tmp_path: Path) -> None:
     """Python, extras and requirements files of `.github/apprentice.yml`; what is not there is named."""
     tree = written(

@@ -94,6 +94,15 @@ def test_a_test_that_vanishes_is_an_objection(outcomes: dict[str, TestOutcome], 
     assert objection.reason == reason
 
 
+@pytest.mark.parametrize("out_of_time", [True, False])
+def test_time_alone_speaks_against_no_patch(out_of_time: bool) -> None:
+    """A run that was stopped for its time is told apart from one that broke off, so that the patch can be shown."""
+    after = replace(report({"t.py::a": PASSED}, trouble="stopped"), out_of_time=out_of_time)
+    objection = objection_to(after, before=BEFORE, failing=("t.py::a",))
+    assert objection is not None
+    assert objection.late == out_of_time
+
+
 def test_a_run_that_did_not_end_proves_nothing() -> None:
     """Trouble that was not there before is an objection, in its own words."""
     objection = objection_with({"t.py::a": PASSED}, trouble="the tests were killed")

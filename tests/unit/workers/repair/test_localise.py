@@ -60,6 +60,20 @@ def test_lines_that_only_failing_tests_run_come_first() -> None:
     assert 14 not in scores
 
 
+def test_the_lines_of_very_many_imports_are_not_suspected() -> None:
+    """The first test that imports a module runs them, and no other does; of few lines one may be at fault."""
+    for entries, suspected in ((20, True), (2000, False)):
+        data = "".join(f"WORD_{n} = {n}\n" for n in range(entries))
+        sources = {**FILES, "words.py": data, "shop.py": SHOP}
+        coverage = {
+            "tests/test_shop.py::test_price": run(5, 9, 10, 11) | {"words.py": frozenset(range(1, entries + 1))},
+            "ok": run(5, 9, 11),
+        }
+        found = suspects(failure(), coverage, ["ok"], sources=sources)
+        assert any(each.path == "words.py" for each in found) == suspected
+        assert 10 in {each.line for each in found if each.path == "shop.py"}
+
+
 def test_a_score_covers_the_whole_statement() -> None:
     """A statement over several lines is one suspect; a compound statement's header does not drag in its body."""
     found = suspects(failure(frame(7)), {}, [], sources=FILES)
@@ -214,6 +228,15 @@ def test_the_modules_that_a_test_names_are_suspected_where_nothing_else_speaks()
         failing_tests=("tests/test_tool.py::test_x",),
     )
     assert [(each.path, each.line) for each in suspects(failed, {}, [], sources=sources)] == [("pkg/tool.py", 1)]
+
+
+def test_very_many_lines_below_a_package_that_a_test_names_are_not_suspected() -> None:
+    """A package may hold thousands of modules of data beside the one that a test imports."""
+    test = "import pkg\nimport pkg.tool\n\ndef test_x():\n    assert pkg.tool.A == 2\n"
+    for entries, suspected in ((3, {"pkg/tool.py", "pkg/data/en.py"}), (6000, {"pkg/tool.py"})):
+        data = "".join(f"WORD_{n} = {n}\n" for n in range(entries))
+        texts = {"pkg/__init__.py": "", "pkg/tool.py": "A = 1\n", "pkg/data/en.py": data, "tests/test_shop.py": test}
+        assert {each.path for each in suspects(failure(), {}, [], sources=texts)} == suspected
 
 
 def test_what_decides_about_a_line_is_suspected_with_it() -> None:

@@ -49,6 +49,24 @@ def test_what_the_sandbox_does_not_have(tmp_path: Path, error_type: str, message
 
 
 @pytest.mark.parametrize(
+    ("message", "step"),
+    [
+        ('The data files are not available. Just make sure to run "python setup.py import_cldr" before', "python setup.py import_cldr"),
+        ("lexer.c is not there; run `make lexer` first", "make lexer"),
+        ("static files are missing: execute 'npm run build'", "npm run build"),
+        ("not installed, please run `pip install -e .`", "pip install -e ."),
+        ("the command run made `make` fail", ""),
+        ("assert 'make' == 'made'", ""),
+        ("run it with 'tests' to make `a`", ""),
+    ],
+)  # fmt: skip
+def test_what_a_build_step_makes(tmp_path: Path, message: str, step: str) -> None:
+    """An error that names the step in quotes: no edit of the sources makes the files."""
+    wanted = f"it needs what `{step}` makes, which a fresh checkout does not have" if step else ""
+    assert reason(tmp_path, "RuntimeError", message) == wanted
+
+
+@pytest.mark.parametrize(
     ("error_type", "message"),
     [
         ("ConnectionRefusedError", "[Errno 111] Connection refused"),
@@ -96,3 +114,5 @@ def test_a_project_that_is_not_installed(tmp_path: Path) -> None:
     why = reason(tmp_path, "PackageNotFoundError", f"{missing} till-roll", test="test_a.py")
     assert why.startswith("the project is not installed, as by `pip install -e .`: PackageNotFoundError")
     assert reason(tmp_path, "PackageNotFoundError", f"{missing} till-rol") == ""
+    old = "The 'till-roll' distribution was not found and is required by the application"
+    assert reason(tmp_path, "DistributionNotFound", old).startswith("the project is not installed")

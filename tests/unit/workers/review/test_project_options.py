@@ -56,6 +56,44 @@ def test_odd_options_of_ruff_say_nothing(tmp_path: Path, text: str) -> None:
     assert replace(ruff_options(tmp_path), checked=()) == RuffOptions()
 
 
+RULES = """\
+builtins = ["lazy"]
+src = ["/etc"]
+
+[lint]
+dummy-variable-rgx = "^unused"
+select = ["Q", "I"]
+
+[lint.flake8-quotes]
+inline-quotes = "single"
+avoid-escape = false
+"docstring quotes" = "single"
+
+[lint.isort]
+lines-after-imports = 2
+known-first-party = ["till", "shop"]
+sections = { django = ["django"] }
+length-sort = 2024-01-01
+
+[lint.flake8-bandit]
+hardcoded-tmp-directory = []
+"""
+
+
+def test_the_settings_of_rules_are_read_as_data(tmp_path: Path) -> None:
+    """What decides how a rule reads code is taken as TOML; what is no such setting, or softens a security rule, is not."""
+    (tmp_path / "ruff.toml").write_text(RULES)
+    assert ruff_options(tmp_path).settings == {
+        "builtins": ['"lazy"'],
+        "lint.dummy-variable-rgx": '"^unused"',
+        "lint.flake8-quotes.inline-quotes": '"single"',
+        "lint.flake8-quotes.avoid-escape": "false",
+        "lint.isort.lines-after-imports": "2",
+        "lint.isort.known-first-party": ['"till"', '"shop"'],
+        "lint.isort.sections": '{"django" = ["django"]}',
+    }
+
+
 def test_a_repository_selects_its_own_rules(tmp_path: Path) -> None:
     """What is not broken is left to its choice."""
     (tmp_path / "ruff.toml").write_text('[lint]\nselect = ["E", "D1", "bad;code"]\n')

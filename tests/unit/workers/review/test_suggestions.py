@@ -10,10 +10,12 @@ from workers.messages.review import fixing_command
 from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
 from workers.review.findings import seen_in
 from workers.review.suggestions import (
+    CHANGES_NO_CODE,
     MAX_TRIALS,
     ImportGraph,
     SuggestionDraft,
     SuggestionProver,
+    changes_no_code,
     drafts,
     suggested,
     that_help,
@@ -153,6 +155,48 @@ def test_an_unsafe_fix_that_fails_its_tests_is_dropped() -> None:
 def test_a_fix_that_breaks_the_syntax_is_no_draft() -> None:
     """The file must parse with the suggestion."""
     assert drafts(seen_in([raw(content="def (:\n")], SOURCES), SOURCES, CHANGED) == []
+
+
+TEXT = """def one():  # 1
+    \'\'\'One.   \'\'\'
+    return "one"
+
+
+def two():
+    \'\'\'
+    >>> two()
+    2
+    \'\'\'
+    return 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "inert"),
+    [
+        ("  # 1", "", True),
+        ("One.   ", "One.", True),
+        ("One.   ", "The first.", False),
+        (">>> two()\n    2", ">>> two()\n    3", False),
+        ('"one"', "'one'", True),
+        ('"one"', '" one"', False),
+        ("\n\n\n", "\n", True),
+        ("return 2", "return (2", False),
+    ],
+)
+def test_no_test_runs_for_what_changes_no_code(old: str, new: str, *, inert: bool) -> None:
+    """Comments, layout and white space of docstrings; an example in one, and another text of it, are code."""
+    assert changes_no_code(TEXT, TEXT.replace(old, new, 1)) == inert
+
+
+def test_what_changes_no_code_is_suggested_without_a_run() -> None:
+    """Whatever the tests say, and whether or not they reach it."""
+    sources = SOURCES | {"m.py": "# a comment\nx = 1\n"}
+    (comment,) = drafts(seen_in([raw(safe=False)], sources), sources, CHANGED)
+    suite = Suite(report(()), report(()))
+    for given in (prover(suite), None):
+        assert [each.proof for each in suggested([comment], given).values()] == [CHANGES_NO_CODE]
+    assert suite.runs == []
 
 
 class Said:

@@ -65,6 +65,9 @@ NAMED_MODULE = 0.3
 ORACLE = 0.3
 """What is left to lines that decide whether an assertion holds; see `_lowered`."""
 
+MOST_IMPORTED, MOST_NAMED = 500, 5000
+"""So many lines are suspected that ran while modules were imported, and that are below a package which a test names."""
+
 _ORACLES = frozenset(
     {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__bool__", "__contains__"}
 )
@@ -86,7 +89,7 @@ def suspects(
     """
     blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not is_test_path(path)}
     outlines = {path: Outline(text) for path, text in blamed.items()}
-    spectrum = _spectrum(failure, lines, passing)
+    spectrum = _without_imports(_spectrum(failure, lines, passing), outlines)
     trace = _trace(failure, outlines)
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
@@ -110,6 +113,25 @@ def _spectrum(failure: Failure, lines: Mapping[str, Mapping[str, frozenset[int]]
     passed = [lines[test] for test in dict.fromkeys(passing) if test in lines and test not in failure.failing_tests]
     hit_failed, hit_passed = _hits(failed), _hits(passed)
     return {key: count / math.sqrt(len(failed) * (count + hit_passed[key])) for key, count in hit_failed.items()}
+
+
+def _without_imports(spectrum: Lines, outlines: Outlines) -> Lines:
+    """Without the lines that ran because a failing test was the first to import a module, where these are very many.
+
+    No other test runs them again. What a suspected function reads of them is suspected by `_outside`.
+    """
+    called = {path: _called_lines(outlines[path]) for path in {path for path, _ in spectrum} if path in outlines}
+    imported = {(path, line) for path, line in spectrum if path in called and line not in called[path]}
+    if len(imported) <= MOST_IMPORTED or len(imported) == len(spectrum):
+        return spectrum
+    return {key: score for key, score in spectrum.items() if key not in imported}
+
+
+def _called_lines(outline: Outline) -> set[int]:
+    """The lines that run when something is called."""
+    functions = (range(f.body[0].lineno, last_line(f) + 1) for f in outline.functions)
+    lambdas = (range(n.lineno, n.body.lineno + 1) for n in outline.nodes if isinstance(n, ast.Lambda))
+    return {line for lines in (*functions, *lambdas) for line in lines}
 
 
 def _hits(runs: Collection[Mapping[str, frozenset[int]]]) -> Counter[tuple[str, int]]:
@@ -161,15 +183,20 @@ def _used(failure: Failure, sources: Mapping[str, str]) -> set[str]:
 
 
 def _named_modules(failure: Failure, sources: Mapping[str, str], outlines: Outlines) -> Lines:
-    """Where nothing else speaks: the modules that the failing tests' files name, in imports or in texts."""
+    """Where nothing else speaks: the modules that the failing tests' files name, and below these, if that is not very much."""
     tests = [Outline(sources.get(path, "")) for path in dict.fromkeys(path for path, _ in _tests(failure))]
     nodes = [node for outline in tests for node in outline.nodes]
     words = {alias.name for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
     words |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
     words |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    named = {path for path in outlines if {path, path.rpartition("/")[2], *_packages(module_name(path))} & words}
-    named |= {path for path in outlines if any(module_name(path) in _packages(word) for word in words)}
-    return {(path, line): NAMED_MODULE for path in named for line in outlines[path].statements}
+    around = {each for word in words for each in _packages(word)}
+    named = {path for path in outlines if not around.isdisjoint((path, path.rpartition("/")[2], module_name(path)))}
+    below = {path for path in outlines if _packages(module_name(path)) & words}
+    own, all_of_them = (
+        {(path, line): NAMED_MODULE for path in paths for line in outlines[path].statements}
+        for paths in (named, named | below)
+    )
+    return own if own and len(all_of_them) > MOST_NAMED else all_of_them
 
 
 def _packages(module: str) -> set[str]:

@@ -333,6 +333,7 @@ class SearchSession:
             wasted=tally.wasted,
             ruled_out=tuple(screened),
             patch=self.diff(best.candidate) if best else "",
+            late=self.diff(proofs.late) if proofs.late and not best else "",
             made_by=best.candidate.strategy if best else "",
             shape=best.candidate.shape if best else None,
             proof=best.proof if best else None,

@@ -362,6 +362,26 @@ def test_the_right_edit_is_among_those_proposed(
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
 
 
+@pytest.mark.parametrize(
+    ("call", "swapped"),
+    [
+        ("split(parts, sep, most)", {"split(sep, parts, most)", "split(most, sep, parts)"}),
+        ("split(parts, most, sep)", {"split(parts, sep, most)"}),
+        ("split(src, sep=sep, most=most)", set()),
+        ("split(src, sep=most, most=sep)", {"split(src, sep=sep, most=most)"}),
+    ],
+)
+def test_arguments_that_are_called_like_their_parameters_are_not_swapped(
+    edits: Callable[..., set[str]], call: str, swapped: set[str]
+) -> None:
+    """A test that does not tell them apart would accept it."""
+    module = "def split(src, sep, most):\n    return src\n\n\ndef f(src, parts, sep, most):\n    return {}\n"
+    found = {each.rpartition("return ")[2].strip() for each in edits("swapped_arguments", module.format(call))}
+    assert swapped <= found
+    assert "split(parts, most, sep)" not in found or call == "split(parts, most, sep)"
+    assert bool(found) == bool(swapped)
+
+
 def test_the_called_is_known_from_other_modules(edits: Callable[..., set[str]]) -> None:
     """A function of another module of the project tells the names of its parameters as well."""
     other = {"shapes.py": "def box(width, height):\n    return width * height\n"}

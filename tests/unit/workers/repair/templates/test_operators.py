@@ -73,6 +73,32 @@ CASES = [
         {},
     ),
     (
+        "part_of_text",
+        """
+        def f(term):
+            return term == "xterm"
+        """,
+        """
+        def f(term):
+            return term.startswith("xterm")
+        """,
+        {},
+    ),
+    (
+        "part_of_text",
+        """
+        def f(term):
+            if "256" != term.name:
+                return 0
+        """,
+        """
+        def f(term):
+            if "256" not in term.name:
+                return 0
+        """,
+        {},
+    ),
+    (
         "swapped_operands",
         """
         def f(a, b):
@@ -336,7 +362,7 @@ def test_only_amounts_are_shifted(edits: Callable[..., set[str]]) -> None:
 
 
 def test_named_constants_are_not_put_in_an_order_first(edits: Callable[..., set[str]]) -> None:
-    """`errno == ENOENT` becomes `!=`, `is` or `in` before it becomes `<=`; a number is ordered as before."""
+    """`errno == ENOENT` becomes `!=`, `is` or `in` before it becomes `<=`, and so does a text; a number is ordered as before."""
     failure = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=())
 
     def order(side: str) -> list[str]:
@@ -344,5 +370,6 @@ def test_named_constants_are_not_put_in_an_order_first(edits: Callable[..., set[
         found = propose({"it.py": source}, [Suspect(path="it.py", line=2, score=0.9)], failure, strategies=None)
         return [c.source.split()[-2] for c in found if c.template == "comparison_operator"]
 
-    assert order("errno.ENOENT").index("<=") > order("errno.ENOENT").index("in")
+    for constant in ("errno.ENOENT", '"xterm"'):
+        assert order(constant).index("<=") > order(constant).index("in")
     assert order("3").index("<=") < order("3").index("in")

@@ -34,17 +34,30 @@ def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
 
 @template(cst.Call, strategy="calls", prior=0.65, families=_ANY)
 def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`f(a, b)` → `f(b, a)`: neighbours first; `f(c, a, b)` → `f(a, b, c)`: one in the wrong place."""
+    """`f(a, b)` → `f(b, a)`: neighbours first; `f(c, a, b)` → `f(a, b, c)`: one in the wrong place.
+
+    Two that are called like their parameters are where they belong.
+    """
     plain = [arg for arg in node.args if not arg.star and arg.keyword is None]
-    for i, j in sorted(combinations(range(len(plain)), 2), key=lambda pair: pair[1] - pair[0]):
-        yield site.exchange(plain[i].value, plain[j].value, around=node, weight=1 / (j - i))
-    for one, other in combinations([arg for arg in node.args if arg.keyword is not None], 2):
-        yield site.exchange(one.value, other.value, around=node, weight=0.6)
     texts = [site.code(arg.value) for arg in plain]
-    if 2 < len(plain) <= _MOST_ROTATED:
+    settled = _settled(texts, signatures(node, site))
+    for i, j in sorted(combinations(range(len(plain)), 2), key=lambda pair: pair[1] - pair[0]):
+        if not settled.issuperset((i, j)):
+            yield site.exchange(plain[i].value, plain[j].value, around=node, weight=1 / (j - i))
+    named = [(arg.keyword.value, arg) for arg in node.args if arg.keyword is not None]
+    for (name, one), (another, other) in combinations(named, 2):
+        if not (_bears(site.code(one.value), name) and _bears(site.code(other.value), another)):
+            yield site.exchange(one.value, other.value, around=node, weight=0.6)
+    if 2 < len(plain) <= _MOST_ROTATED and len(settled) < 2:
         for rotated in ((*texts[1:], texts[0]), (texts[-1], *texts[:-1])):
             splices = (site.replace(arg.value, code).splices for arg, code in zip(plain, rotated, strict=True))
             yield Edit(splices=tuple(chain.from_iterable(splices)), around=site.region.span(node), weight=0.4)
+
+
+def _settled(given: Sequence[str], ways: Sequence[Signature]) -> set[int]:
+    """The places of the arguments that are called like their parameters, in every way to make the call."""
+    fitting = [{i for i, code in enumerate(given) if _bears(code, "".join(way.parameters[i : i + 1]))} for way in ways]
+    return set.intersection(*fitting) if fitting else set()
 
 
 @template(cst.Call, strategy="calls", prior=0.5, families=_ANY)

@@ -50,6 +50,7 @@ _ARITHMETIC = {
     ">>": ("<<",),
 }
 _ORDERS = ("<", "<=", ">", ">=")
+_TEXTS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 _COMPARING = (*_ORDERS, "==", "!=", "in", "not in")
 _COMPUTING = ("+", "-", "*", "/", "//", "%", "**")
 
@@ -61,13 +62,28 @@ def _with_rest(near: dict[str, tuple[str, ...]], sign: str, every: tuple[str, ..
 
 @template(cst.Comparison, strategy="operators", prior=0.9, families=(*_VALUES, Family.TYPE, Family.ITERATION))
 def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a < b` → `a <= b`, and the other comparisons; nearest relative first, an order of a named constant last."""
+    """`a < b` → `a <= b`, and the other comparisons; nearest relative first, an order of a named constant or a text last."""
     for target in node.comparisons:
         sign = site.code(target.operator)
-        named = any(site.code(side).rpartition(".")[2].isupper() for side in (node.left, target.comparator))
+        sides = (node.left, target.comparator)
+        named = any(isinstance(side, _TEXTS) or site.code(side).rpartition(".")[2].isupper() for side in sides)
         signs = _with_rest(_COMPARISONS, sign, _COMPARING)
         last = _ORDERS if named and sign in ("==", "!=") else ()
         yield from site.tokens(target.operator, sorted(signs, key=last.__contains__), around=node)
+
+
+@template(cst.Comparison, strategy="operators", prior=0.6, families=_VALUES)
+def part_of_text(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a == "b"` → `a.startswith("b")`, `"b" in a`, `a.endswith("b")`; and the same for `!=`."""
+    target = node.comparisons[0]
+    sign, sides = site.code(target.operator), (node.left, target.comparator)
+    if len(node.comparisons) > 1 or sign not in ("==", "!="):
+        return
+    for whole, part in (sides, sides[::-1]):
+        if isinstance(part, _TEXTS) and not isinstance(whole, _TEXTS):
+            text, code, no = site.code(part), site.operand(whole, 15), "not " * (sign == "!=")
+            asked = (f"{no}{code}.startswith({text})", f"{text} {no}in {code}", f"{no}{code}.endswith({text})")
+            yield from site.replacements(node, asked, step=0.3)
 
 
 _IDLE = {"0": ("+", "-", "|", "^", "<<", ">>"), "1": ("*", "/", "//", "**")}
@@ -80,7 +96,7 @@ def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]
 
     Never `a * 1`, which is `a`: other templates drop the operand.
     """
-    text = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
+    text = isinstance(node.left, _TEXTS)
     formatting = text and isinstance(node.operator, cst.Modulo)
     idle = _IDLE.get(site.code(node.right), ())
     signs = (sign for sign in _with_rest(_ARITHMETIC, site.code(node.operator), _COMPUTING) if sign not in idle)
