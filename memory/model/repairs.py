@@ -42,7 +42,8 @@ class Frame:
 class Failure:
     """What is wrong, as the test run itself reported it.
 
-    `frames` runs from the test inwards to the line that raised; frames outside the repository are left out.
+    `frames` runs from the test inwards to the line that raised; frames outside the repository are left out. `operands` are
+    the values that the assertion compared, as Python writes them: the message abbreviates long ones.
     """
 
     error_type: str
@@ -50,6 +51,7 @@ class Failure:
     message: str
     frames: tuple[Frame, ...]
     failing_tests: tuple[str, ...]
+    operands: tuple[str, ...] = ()
 
 
 class AttemptOutcome(StrEnum):

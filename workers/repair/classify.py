@@ -129,6 +129,7 @@ def failure_of(report: TestReport, changed: Collection[str] = ()) -> Failure | N
         message=first.message,
         frames=first.frames,
         failing_tests=tuple(result.id for result in group),
+        operands=first.operands,
     )
 
 

@@ -171,10 +171,10 @@ def _of_expression(change: TreeChange) -> Kind:
     old, new = change.before[0], change.after[0]
     if _adds_to(new, old):
         return Kind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else Kind.NARROWED
-    if _adds_to(old, new):
+    if _adds_to(old, new) or (change.condition and _asks_less(old, new)):
         return Kind.DROPPED
     if isinstance(new, ast.IfExp) and any(_equal(part, old) for part in (new.body, new.orelse)):
-        return Kind.SPECIAL_CASE if _is_telling_test(new.test) else Kind.GUARD
+        return Kind.SPECIAL_CASE if _is_telling_test(new.test, known=_constants(old)) else Kind.GUARD
     if isinstance(new, ast.Constant) and not isinstance(old, ast.Constant):
         return Kind.CONSTANT_CONDITION if change.condition else Kind.CONSTANT_RESULT
     return Kind.PLAIN
@@ -194,6 +194,16 @@ def _adds_to(whole: ast.AST, part: ast.AST) -> bool:
         return True
     same = isinstance(part, ast.BoolOp) and type(part.op) is type(whole.op) and len(part.values) < len(whole.values)
     return same and isinstance(part, ast.BoolOp) and all(any(_equal(v, p) for v in whole.values) for p in part.values)
+
+
+def _asks_less(old: ast.AST, new: ast.AST) -> bool:
+    """Whether a comparison lost what a value is compared with, unless that is nothing or empty: `a not in b` → `not b`."""
+    asked = new.operand if isinstance(new, ast.UnaryOp) and isinstance(new.op, ast.Not) else new
+    operands = [old.left, *old.comparators] if isinstance(old, ast.Compare) else []
+    lost = [operand for operand in operands if not _equal(operand, asked)]
+    return len(lost) < len(operands) and not all(
+        isinstance(o, ast.Constant) and o.value in COMMON_CONSTANTS for o in lost
+    )
 
 
 def _swallows(node: ast.AST) -> bool:
@@ -224,11 +234,16 @@ def _is_special_case(guard: ast.If) -> bool:
     return constant and _is_telling_test(guard.test)
 
 
-def _is_telling_test(test: ast.expr) -> bool:
+def _is_telling_test(test: ast.expr, known: Sequence[object] = ()) -> bool:
+    """Whether it asks for a value that is not a usual one, nor `known` to what it decides about, as a separator is."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
         return False
-    constants = [part.value for part in ast.walk(test) if isinstance(part, ast.Constant)]
-    return any(not any(value is known or value == known for known in COMMON_CONSTANTS) for value in constants)
+    usual = (*COMMON_CONSTANTS, *known)
+    return any(not any(value is each or value == each for each in usual) for value in _constants(test))
+
+
+def _constants(node: ast.AST) -> list[object]:
+    return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
 
 
 def _equal(one: object, other: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from dataclasses import replace
 
 import pytest
 
@@ -99,6 +100,14 @@ def test_the_largest_group_at_one_place_is_the_primary_failure() -> None:
     assert found is not None
     assert found.failing_tests == ("tests/test_a.py::b", "tests/test_a.py::c")
     assert found.message == "'y'"
+
+
+def test_a_failure_has_the_values_that_its_first_test_compared() -> None:
+    """Its message abbreviates them."""
+    compared = replace(result("t.py::a", "AssertionError", "assert '...'"), operands=("'left'", "'right'"))
+    found = failure_of(report(compared, result("t.py::b", "AssertionError")))
+    assert found is not None
+    assert found.operands == ("'left'", "'right'")
 
 
 def test_between_equal_groups_the_first_wins() -> None:

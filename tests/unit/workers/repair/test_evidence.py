@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -75,6 +76,16 @@ def test_a_text_that_is_not_as_expected() -> None:
     one, other = evidence("assert 'no file' == 'no such file'").changes
     assert (one.before, one.actual, one.expected, one.behind) == ("no", "", " such", " fi")
     assert (other.actual, other.expected) == (" such", "")
+
+
+def test_the_operands_say_what_a_message_abbreviates() -> None:
+    """The values that were compared speak in full where the message leaves out their middle; what is no literal says nothing."""
+    message = "assert 'a long te...that is cut' == 'another lon...that is cut'"
+    texts = ("a long text of many words that is cut", "another long text of words that is cut")
+    shown = replace(failure(message), operands=(repr(texts[0]), repr(texts[1])))
+    assert texts in evidence_of(shown, {}).pairs
+    unread = replace(failure("assert 4 == 5"), operands=("<Row 4>", "5"))
+    assert evidence_of(unread, {}).pairs == ((4, 5),)
 
 
 def test_small_and_shown_edits_come_first() -> None:

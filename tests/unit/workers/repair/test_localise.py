@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -108,6 +109,38 @@ def test_a_constant_in_capitals_is_suspected_wherever_it_is_defined() -> None:
     coverage = {"tests/test_shop.py::test_price": run(5, 9, 10, 11)}
     found = {s.line for s in suspects(failure(), coverage, [], sources=files) if s.path == "settings.py"}
     assert found == {2}
+
+
+def test_a_function_that_gives_nothing_at_its_end_is_suspected_though_many_tests_run_it() -> None:
+    """Its header comes before what fewer passing tests run, if it gives a value elsewhere."""
+    found = dedent(
+        """\
+        def price(item):
+            if item is None:
+                return None
+        """
+    )
+    coverage = {"tests/test_shop.py::test_price": {"shop.py": frozenset({2}), "other.py": frozenset({2})}}
+    coverage |= {f"ok{n}": {"shop.py": frozenset({2, 3})} for n in range(20)}
+    files = {"shop.py": found, "other.py": "def f():\n    return 1\n", "tests/test_shop.py": TEST}
+    passing = [test for test in coverage if test.startswith("ok")]
+    lines = [(s.path, s.line) for s in suspects(failure(), coverage, passing, sources=files)]
+    assert lines[:2] == [("other.py", 2), ("shop.py", 1)]
+    files["shop.py"] = found + "    return item.cost\n"
+    lines = [(s.path, s.line) for s in suspects(failure(), coverage, passing, sources=files)]
+    assert lines.index(("shop.py", 1)) > lines.index(("other.py", 1))
+
+
+def test_a_function_that_a_failing_test_is_called_after_and_does_not_run_is_suspected() -> None:
+    """Its header alone, and not where the name is a single word, or where the test runs it."""
+    text = "def load(item):\n    return 1\n\ndef load_all(item):\n    return 2\n\ndef use(item):\n    return 3\n"
+    test = "tests/test_shop.py::test_load_all_waits"
+    files = {"shop.py": text, "tests/test_shop.py": "def test_load_all_waits():\n    pass\n"}
+    asked = replace(failure(), failing_tests=(test,))
+    found = suspects(asked, {test: run(8)}, [], sources=files)
+    assert [(s.path, s.line) for s in found] == [("shop.py", 8), ("shop.py", 4), ("shop.py", 7)]
+    ran = {s.line: s.score for s in suspects(asked, {test: run(5, 8)}, [], sources=files)}
+    assert ran[4] == ran[7]
 
 
 def test_headers_and_constants_are_suspected_though_no_test_runs_them() -> None:

@@ -27,6 +27,7 @@ def weight(parcel, rates):
         ("parcel.size > 3 and parcel.fragile", "(parcel.size > 3 or not rates) and parcel.fragile", Kind.WIDENED),
         ("and parcel.fragile:", "and parcel.fragile and rates:", Kind.NARROWED),
         ("parcel.size > 3 and parcel.fragile", "parcel.fragile", Kind.DROPPED),
+        ("parcel.size > 3 and", "not parcel.size and", Kind.DROPPED),
         ("parcel.size > 3 and parcel.fragile", "True", Kind.CONSTANT_CONDITION),
         ("rates[parcel.size] + 1", "0", Kind.CONSTANT_RESULT),
         ("    parcel.seal()\n", "", Kind.DELETED),
@@ -34,6 +35,7 @@ def weight(parcel, rates):
         ("    parcel.seal()\n", "    if parcel:\n        parcel.seal()\n", Kind.GUARD),
         ("    parcel.seal()\n", "    if not rates:\n        return 0\n    parcel.seal()\n", Kind.GUARD),
         ("rates[parcel.size] + 1", "(rates[parcel.size] + 1 if rates else 0)", Kind.GUARD),
+        ("rates[parcel.size] + 1", "(rates[parcel.size] + 1 if parcel.size == 17 else 0)", Kind.SPECIAL_CASE),
         (
             "    parcel.seal()\n",
             "    try:\n        parcel.seal()\n    except Exception:\n        raise\n",
@@ -126,3 +128,10 @@ def test_to_raise_any_error_silences_nothing() -> None:
     """What a handler catches counts, not what is raised, within a handler or elsewhere."""
     before = "try:\n    weigh()\nexcept ValueError:\n    raise KeyError\n"
     assert kind_of(before, before.replace("KeyError", "Exception")) is Kind.PLAIN
+
+
+def test_asking_for_the_separator_of_a_text_is_a_guard() -> None:
+    """What the guarded expression itself names tells no test apart from other uses."""
+    before = "def minor(version):\n    return version.split('.')[1]\n"
+    for asked, kind in (("'.' in version", Kind.GUARD), ("version == '3'", Kind.SPECIAL_CASE)):
+        assert kind_of(before, before.replace("[1]", f"[1] if {asked} else '0'")) is kind

@@ -130,7 +130,7 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
     """What a failure shows; `tests` are the texts of the test files by path."""
     nodes = [node for function in _functions(failure, tests) for node in ast.walk(function)]
     values = [node.value for node in nodes if isinstance(node, ast.Constant)]
-    sides = list(_sides(failure.message))
+    sides = list(_sides(failure))
     values += [node.value for side in sides for node in ast.walk(side) if isinstance(node, ast.Constant)]
     pairs = list(_values(sides[0::2], sides[1::2]))
     strings = dict.fromkeys(v for v in values if isinstance(v, str) and 0 < len(v) <= LONGEST)
@@ -177,10 +177,11 @@ def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield str(value)
 
 
-def _sides(message: str) -> Iterator[ast.expr]:
-    """What an assertion compares, left and right in turn, as far as the message has it as Python writes it."""
-    for line in message.splitlines():
-        text = line.removeprefix("AssertionError: ").strip()
+def _sides(failure: Failure) -> Iterator[ast.expr]:
+    """What an assertion compares, left and right in turn: its operands, and what the message has as Python writes it."""
+    whole = " == ".join(f"({text})" for text in failure.operands)
+    lines = (line.removeprefix("AssertionError: ").strip() for line in failure.message.splitlines())
+    for text in (f"assert {whole}", *lines):
         differing = _DIFFERING.match(text)
         asserted = text.partition("assert ")[2]
         tree = parsed(asserted) if asserted else parsed(f"({differing[1]}) == ({differing[2]})") if differing else None
@@ -191,7 +192,7 @@ def _sides(message: str) -> Iterator[ast.expr]:
 
 
 def _values(left: Iterable[ast.expr], right: Iterable[ast.expr]) -> Iterator[tuple[object, object]]:
-    """The values of both sides where both are literals that the message has in full."""
+    """The values of both sides where both are literals in full."""
     for one, other in zip(left, right, strict=True):
         whole = not any(isinstance(n, ast.Constant) and n.value is ... for side in (one, other) for n in ast.walk(side))
         with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from memory.parsing import parsed
-from workers.repair.engines.search.scope import FunctionNode
+from workers.repair.engines.search.scope import FunctionNode, own_nodes
 
 
 class Outline:
@@ -57,6 +57,25 @@ def body_lines(function: FunctionNode) -> range:
 
 def last_line(node: ast.stmt | ast.ExceptHandler) -> int:
     return node.end_lineno or node.lineno
+
+
+def falls_off(function: FunctionNode) -> bool:
+    """Whether a function gives a value in one place, and none at its end."""
+    nodes = list(own_nodes(function))
+    gives = any(isinstance(node, ast.Return) and node.value for node in nodes)
+    return gives and not any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes) and not _leaves(function.body)
+
+
+def _leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether no statement behind a block runs, or that is unknown."""
+    match block[-1]:
+        case ast.If(body=body, orelse=orelse):
+            return bool(orelse) and _leaves(body) and _leaves(orelse)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            return _leaves(body)
+        case ast.Try() | ast.TryStar() | ast.Match() | ast.While(test=ast.Constant()):
+            return True
+    return isinstance(block[-1], ast.Return | ast.Raise)
 
 
 Outlines = Mapping[str, Outline]

@@ -174,6 +174,18 @@ CASES = [
         """,
         "",
     ),
+    (
+        "value_or_default",
+        """
+        def f(version):
+            return int(version.split(".")[1])
+        """,
+        """
+        def f(version):
+            return int(version.split(".")[1]) if "." in version else 0
+        """,
+        "",
+    ),
 ]
 
 

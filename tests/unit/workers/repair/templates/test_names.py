@@ -500,6 +500,15 @@ def test_a_value_called_like_a_method_may_be_asked_for_its_truth(edits: Callable
     assert source.replace("if read:", "if ready:") in edits("variable_misuse", source)
 
 
+def test_a_method_speaks_of_its_own_class_as_that_of_its_object(edits: Callable[..., set[str]]) -> None:
+    """A class that is named in its own method becomes the object's; `super` and other classes keep their names."""
+    lines = ("copied = Row(self.cells)", "super(Row, self).close()", "return Table(copied)")
+    source = "class Row:\n    def copy(self):\n" + "".join(f"        {line}\n" for line in lines)
+    assert edits("own_class", source) == {source.replace("Row(self", "type(self)(self")}
+    made = "class Row:\n    @classmethod\n    def read(cls, text):\n        return Row(text)\n"
+    assert edits("own_class", made) == {made.replace("Row(text)", "cls(text)")}
+
+
 def test_what_a_module_says_of_itself_is_no_value_of_its_code(edits: Callable[..., set[str]]) -> None:
     """`__all__` takes no variable's place; a private name does."""
     source = "__all__ = ['f']\n__known = 'abc'\n\ndef f(text):\n    return '/' in text\n"

@@ -265,6 +265,21 @@ CASES = [
     (
         "text_as_expected",
         """
+        GUIDE = (
+            "https://guide.example/committing/#titles"
+        )
+        """,
+        """
+        GUIDE = (
+            "https://guide.example/start/first-steps/#names"
+        )
+        """,
+        "assert 'https://guide.example/committing/#titles' == 'https://guide.example/start/first-steps/#names'",
+        "",
+    ),
+    (
+        "text_as_expected",
+        """
         def match(output):
             return "Use 'brew upgrade" in output
         """,

@@ -468,3 +468,13 @@ def test_no_conversion_of_a_written_number(edits: Callable[..., set[str]]) -> No
     found = edits("missing_conversion", "def f(a):\n    return max(2, a)\n", error="TypeError")
     assert "def f(a):\n    return max(2, int(a))\n" in found
     assert not any("(2)" in text for text in found)
+
+
+def test_what_is_searched_becomes_no_number_and_no_text_without_a_type_error(edits: Callable[..., set[str]]) -> None:
+    """`a in b` ran, so `b` is a container or a text; `a in str(b)` is meant where `b` cannot be searched."""
+    source = "def f(a, b):\n    return a in b\n"
+    found = edits("missing_conversion", source)
+    assert source.replace("in b", "in list(b)") in found
+    assert not {source.replace("in b", f"in {name}(b)") for name in ("len", "int", "str")} & found
+    unsearched = edits("missing_conversion", source, error="TypeError", message="argument of type 'A' is not iterable")
+    assert source.replace("in b", "in str(b)") in unsearched

@@ -259,7 +259,7 @@ _EMPTY = ('""', "None", "[]", "{}", "0", "()")
 
 @template(cst.BaseExpression, strategy="guards", prior=0.35, families=_ANY)
 def value_or_default(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a or b` → `a if a is not None else b`; `a.b` → `a.b or ""`; `f(a)` → `f(a) if a else 0`: nothing, or empty, is there."""
+    """`a or b` → `a if a is not None else b`; `a.b` → `a.b or ""`; `f(a)` → `f(a) if a else 0`; `a.split(",")[1]` → `… if "," in a else ""`."""
     if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
         left = site.operand(node.left, 7)
         yield site.replace(node, f"{left} if {left} is not None else {site.operand(node.right, 3)}")
@@ -270,7 +270,18 @@ def value_or_default(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     text = site.code(node)
     yield from site.replacements(node, (f"{text} or {empty}" for empty in _EMPTY), weight=0.7, step=0.2)
     if isinstance(node, (cst.Call, cst.Subscript)):
-        for name, worth in fading(_values(node, site)[:2]):
+        for asked, worth in fading((*_separators(node, site), *_values(node, site)[:2])):
             yield from site.replacements(
-                node, (f"{text} if {name} else {empty}" for empty in ("0", "None", '""', "[]")), weight=worth * 0.7
+                node, (f"{text} if {asked} else {empty}" for empty in ("0", "None", '""', "[]")), weight=worth * 0.7
             )
+
+
+def _separators(node: cst.BaseExpression, site: Site) -> list[str]:
+    """That a text has the separator without which it has no second part: `"." in a` for `a.split(".")[1]`."""
+    parts = [
+        n for n in (node, *below(node)) if isinstance(n, cst.Subscript) and site.code(n.slice[0]) not in ("0", "-1")
+    ]
+    calls = [part.value for part in parts if isinstance(part.value, cst.Call) and len(part.value.args) > 0]
+    found = [(call.func, call.args[0].value) for call in calls if isinstance(call.func, cst.Attribute)]
+    split = [(func, separator) for func, separator in found if func.attr.value in ("split", "rsplit")]
+    return [f"{site.code(separator)} in {site.operand(func.value, 7)}" for func, separator in split]

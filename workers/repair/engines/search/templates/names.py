@@ -288,6 +288,18 @@ def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{function.owner}.{node.value}", weight=0.3)
 
 
+@template(cst.Name, strategy="names", prior=0.6, families=_ATTRIBUTES)
+def own_class(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`Row(a)` → `type(self)(a)`, `cls(a)` within a method of `Row`: an object of a subclass stays one of its class."""
+    function, call = site.function, site.parent(site.parent(node))
+    if function is None or not function.receiver or node.value != function.owner or not is_read(node, site):
+        return
+    if not isinstance(call, cst.Call) or site.code(call.func) != "super":
+        receiver = function.receiver
+        written = f"{receiver}.__class__" if ".__class__" in site.region.module.source else f"type({receiver})"
+        yield site.replace(node, "cls" if receiver == "cls" else written)
+
+
 WELL_KNOWN: dict[str, tuple[str, ...]] = {
     "collections": ("defaultdict", "Counter", "OrderedDict", "deque", "namedtuple", "ChainMap", "UserDict"),
     "functools": ("partial", "reduce", "wraps", "lru_cache", "cache", "cached_property", "total_ordering", "singledispatch", "cmp_to_key"),

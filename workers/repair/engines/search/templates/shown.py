@@ -33,10 +33,15 @@ def text_as_expected(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     texts, values = (cst.SimpleString, cst.FormattedStringText), (cst.BaseNumber, cst.Name)
     if isinstance(site.parent(node), cst.Expr) or not isinstance(node, texts if site.function else texts + values):
         return
-    text = site.code(node)
+    text = _bare(node, site)
     changed = (code for change in site.evidence.changes for code in _changed(text, change) if isinstance(node, texts))
     for code, weight in fading(code for code in dict.fromkeys((*_instead(text, site), *changed)) if code != text):
         yield site.token(node, code, weight=weight)
+
+
+def _bare(node: cst.CSTNode, site: Site) -> str:
+    """A node's source without its own parentheses, which stay around what comes in its place."""
+    return site.region.text(*site.region.span(node))
 
 
 def _instead(text: str, site: Site) -> Iterator[str]:
@@ -69,7 +74,7 @@ def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`"an atribute"` → `"an attribute"`: a word of a text that the failing test spells otherwise."""
     if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or isinstance(site.parent(node), cst.Expr):
         return
-    text, shown = site.code(node), site.evidence.words
+    text, shown = _bare(node, site), site.evidence.words
     for word in dict.fromkeys(re.findall(r"[^\W\d_]{4,}", text)) if len(text) <= _LONGEST else ():
         near = [other for other in shown if word not in shown and likeness(word, other) >= _ALIKE]
         for other, weight in fading(sorted(near, key=lambda other: (-likeness(word, other), other))[:2]):

@@ -152,6 +152,7 @@ def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
 
 _TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
 _MOST_CONVERSIONS = 8
+_SEARCHED = frozenset({"list", "tuple", "set", "sorted", "dict"})
 _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
 
 
@@ -163,6 +164,11 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     difference = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract)
     likely = ("abs",) if difference else _by_context(node, site)
     order = dict.fromkeys((*_named_types(site.failure.message), *likely, *_WRAPPERS))
+    if isinstance(parent := site.parent(node), cst.ComparisonTarget) and isinstance(
+        parent.operator, (cst.In, cst.NotIn)
+    ):
+        # What was searched without a TypeError is no number, and its text is not what was meant.
+        order = dict.fromkeys(n for n in order if n in _SEARCHED or (n == "str" and site.failure.family is Family.TYPE))
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) or difference else 0.6
     text = site.code(node)[1:-1] if node.lpar else site.code(node)
     yield from site.replacements(node, (f"{name}({text})" for name in order), weight=focus, step=0.15)
