@@ -9,7 +9,8 @@ import pytest
 
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
-from workers.repair.engines.search.localise import deciding_lines, suspects
+from workers.repair.engines.search.control_dependence import deciding_lines
+from workers.repair.engines.search.localise import suspects
 
 SHOP = dedent(
     """\

@@ -16,6 +16,7 @@ from typing import TypeVar
 from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
+from workers.repair.engines.search.control_dependence import elifs_after, is_within
 from workers.repair.engines.search.outline import Outline, Outlines, body_lines, falls_off, last_line
 from workers.repair.engines.search.project import module_name
 from workers.repair.engines.search.scope import BINDING, FunctionNode, called, defined, own_nodes, stored_names
@@ -263,54 +264,17 @@ def _deciding(scores: Lines, outlines: Outlines) -> Lines:
         conditions = [node for node in nodes if isinstance(node, ast.If | ast.While)]
         innermost: dict[ast.If | ast.While, float] = {}
         for line, score in lines.items():
-            around = [condition for condition in conditions if _is_within(condition, line)]
+            around = [condition for condition in conditions if is_within(condition, line)]
             _raise(innermost, dict.fromkeys(around[-1:], score))
         for condition, score in innermost.items():
             read = _words(ast.walk(condition.test))
             earlier = [
                 n for n in nodes if isinstance(n, BINDING) and n.lineno < condition.lineno and stored_names(n) & read
             ]
-            deciding = [each for n in earlier for each in conditions if _is_within(each, n.lineno)]
+            deciding = [each for n in earlier for each in conditions if is_within(each, n.lineno)]
             _raise(found, {(path, node.lineno): BINDS * score for node in (*earlier, *deciding)})
-            _raise(found, {(path, node.lineno): DECIDES * score for node in (condition, *_branches(condition))})
+            _raise(found, {(path, node.lineno): DECIDES * score for node in (condition, *elifs_after(condition))})
     return found
-
-
-def deciding_lines(source: str, line: int) -> frozenset[int]:
-    """The lines of the conditions of its function that decide whether a line runs, where there are any.
-
-    These are the innermost one around it, and the last one before it that leaves.
-    """
-    functions = Outline(source).functions_at(line)[:1]
-    nodes = [node for function in functions for node in (function, *own_nodes(function))]
-    around = [node for node in nodes if isinstance(node, ast.If | ast.While) and _is_within(node, line)]
-    leaving = [exit_ for node in nodes for exit_ in _exits_before(node, line)]
-    deciding = (*around[-1:], *leaving[-1:])
-    return frozenset(number for node in deciding for number in range(node.lineno, node.body[0].lineno))
-
-
-def _exits_before(node: ast.AST, line: int) -> list[ast.If]:
-    """The conditions that leave a block of a statement before a line in that block is reached."""
-    blocks = [getattr(node, name, ()) for name in ("body", "orelse", "finalbody")]
-    around = [
-        block
-        for block in blocks
-        if isinstance(block, list) and any(each.lineno <= line <= last_line(each) for each in block)
-    ]
-    before = [each for block in around for each in block if isinstance(each, ast.If) and last_line(each) < line]
-    return [each for each in before if isinstance(each.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)]
-
-
-def _branches(condition: ast.If | ast.While) -> Iterator[ast.If]:
-    """The `elif`s after it, whose conditions do not run where it holds."""
-    while isinstance(condition, ast.If) and len(condition.orelse) == 1 and isinstance(condition.orelse[0], ast.If):
-        condition = condition.orelse[0]
-        yield condition
-
-
-def _is_within(condition: ast.If | ast.While, line: int) -> bool:
-    """Whether a line is one of those that run only as the condition has it."""
-    return condition.body[0].lineno <= line <= last_line(condition)
 
 
 def _classes(outlines: Outlines, name: str) -> Iterator[tuple[str, ast.ClassDef]]:

@@ -28,7 +28,8 @@ from workers.repair.attempt import (
     shortlist,
 )
 from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect
-from workers.repair.engines.search.localise import deciding_lines, suspects
+from workers.repair.engines.search.control_dependence import deciding_lines
+from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.search import combine, propose
 from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
