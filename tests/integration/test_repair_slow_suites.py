@@ -144,11 +144,14 @@ def test_tests_that_pass_again_do_not_hide_those_that_fail(tmp_path: Path) -> No
     assert seen.whole
 
 
-def test_a_suite_in_which_nothing_failed_in_time_is_told_with_what_would_help(tmp_path: Path) -> None:
-    """Neither a pass of everything nor a failure of the test that was running."""
+@pytest.mark.parametrize("named", [(), ("test_a.py",)])
+def test_a_suite_in_which_nothing_failed_in_time_is_told_with_what_would_help(
+    tmp_path: Path, named: tuple[str, ...]
+) -> None:
+    """Neither a pass of everything nor a failure of the test that was running, whether or not the request names its file."""
     slow = "import time\n\n" + "".join(f"def test_{n}():\n    time.sleep(2)\n\n" for n in range(9))
     with pytest.raises(CannotRun, match=r"no test failed among the first \d, in .*--test-command .*--budget 24"):
-        reproduce(Bubblewrap(), project_of(tmp_path, {"test_a.py": slow}), limits=LIMITS, seconds=6)
+        reproduce(Bubblewrap(), project_of(tmp_path, {"test_a.py": slow}), limits=LIMITS, seconds=6, named=named)
 
 
 def test_a_suite_of_which_no_test_ended_in_time_is_told_with_what_would_help(tmp_path: Path) -> None:
