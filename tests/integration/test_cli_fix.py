@@ -59,6 +59,7 @@ def test_the_contract(home: Path, shop: Path) -> None:
         "attempts",
         "patch",
         "proof",
+        "unproven",
         "question",
         "flaky",
         "set_aside",
