@@ -45,7 +45,9 @@ def leave(town: Town, how: str) -> None:
     town.settle()
 
 
-@pytest.mark.parametrize("how", ["uninstalled", "removed", "deleted"])
+@pytest.mark.parametrize(
+    "how", ["uninstalled", *(pytest.param(how, marks=pytest.mark.extended) for how in ("removed", "deleted"))]
+)
 def test_a_repository_that_is_gone(how: str, town: Town) -> None:
     """A command that waited ends without a report, and no later sweep asks for a token; of a deletion GitHub sends no event."""
     town.propose("labels", UNUSED)
@@ -57,7 +59,7 @@ def test_a_repository_that_is_gone(how: str, town: Town) -> None:
     assert asked(town) == before
 
 
-@pytest.mark.parametrize("how", ["uninstalled", "removed"])
+@pytest.mark.parametrize("how", ["uninstalled", pytest.param("removed", marks=pytest.mark.extended)])
 def test_a_later_installation(how: str, town: Town) -> None:
     """Commands are answered again, and reactions to what is posted from then on are polled."""
     leave(town, how)
@@ -70,7 +72,7 @@ def test_a_later_installation(how: str, town: Town) -> None:
     assert [each.state for each in polls] == [JobState.DONE]
 
 
-@pytest.mark.parametrize("announced", [False, True])
+@pytest.mark.parametrize("announced", [pytest.param(False, marks=pytest.mark.extended), True])
 def test_a_suspension(announced: bool, town: Town) -> None:
     """What waits goes on after it, at once where GitHub announces its end; a token is asked for once an hour until then."""
     town.propose("labels", UNUSED)
