@@ -159,7 +159,7 @@ def _own_file(path: Path) -> ConfigurationFile:
     """The configuration file in a directory, which is the user's own; no link is followed, as in a commit."""
     file = path / PATH
     try:
-        if file.is_symlink() or not file.is_file():
+        if not file.is_file() or file.resolve() != path.resolve() / PATH:
             return ConfigurationFile()
         with file.open("rb") as opened:
             return read_configuration(opened.read(MOST_BYTES + 1))

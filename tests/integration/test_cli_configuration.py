@@ -67,10 +67,13 @@ def test_fix_reads_the_file_in_the_directory(home: Path, tmp_path: Path) -> None
     assert apprentice(home, "fix", root, "--json").document()["status"] == "fixed"
 
 
-def test_fix_follows_no_link_to_a_file(home: Path, tmp_path: Path) -> None:
-    """A checkout can bring a link of that name: nothing of the file that it leads to is read, and so nothing of it printed."""
-    root, private = written(tmp_path / "shop", SOUND), tmp_path / "private"
+@pytest.mark.parametrize("of_directory", [False, True])
+def test_fix_follows_no_link_to_a_file(home: Path, tmp_path: Path, *, of_directory: bool) -> None:
+    """A checkout can bring a link of that name, or of its directory: nothing of the file that it leads to is printed."""
+    root, private = written(tmp_path / "shop", SOUND), tmp_path / "private" / Path(PATH).name
+    private.parent.mkdir()
     private.write_text("precious: 1\n", encoding="utf-8")
-    (root / PATH).parent.mkdir(parents=True)
-    (root / PATH).symlink_to(private)
+    link, target = ((root / PATH).parent, private.parent) if of_directory else (root / PATH, private)
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target)
     assert "precious" not in apprentice(home, "fix", root, "--budget", "20").err

@@ -89,7 +89,7 @@ def last_failed(tree: Path) -> tuple[str, ...]:
         if cache.resolve() != tree.resolve() / LAST_FAILED or cache.stat().st_size > LARGEST_CACHE:
             return ()
         found = json.loads(cache.read_bytes())
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RuntimeError):  # the last for links in a circle, and for values nested too deeply
         return ()
     return tuple(str(test) for test in found) if isinstance(found, dict) else ()
 

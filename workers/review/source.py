@@ -43,7 +43,7 @@ def _regular(root: Path, path: str) -> Path:
     try:
         inside = file.resolve() == file and file.is_relative_to(base)
         mode = file.lstat().st_mode
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # the second for links in a circle
         raise Unread("not in the tree") from error
     if not inside or not stat.S_ISREG(mode):
         raise Unread("not a regular file inside the repository")

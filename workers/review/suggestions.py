@@ -15,6 +15,7 @@ first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion
 from __future__ import annotations
 
 import ast
+import inspect
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -155,7 +156,7 @@ def drafts(
 
 
 def changes_no_code(before: str, after: str) -> bool:
-    """Whether all that differs is comments, layout, and the white space of docstrings that have no examples."""
+    """Whether all that differs is comments, layout, and how docstrings without examples are indented: their help stays the same."""
     try:
         return _code(before) == _code(after)
     except PARSE_ERRORS:
@@ -168,7 +169,8 @@ def _code(text: str) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             docstring = ast.get_docstring(node, clean=False)
             if docstring is not None and ">>>" not in docstring:
-                node.body[0] = ast.Expr(ast.Constant(" ".join(docstring.split())))
+                lines = [line.rstrip() for line in inspect.cleandoc(docstring).splitlines()]
+                node.body[0] = ast.Expr(ast.Constant("\n".join(lines)))
     return ast.dump(tree)
 
 

@@ -168,7 +168,7 @@ def _text(tree: Path, path: str) -> str:
     """The text of a Python file of the tree; empty for any other path, which untrusted code may have reported."""
     file = tree / path
     pure = PurePosixPath(path)
-    within = not pure.is_absolute() and ".." not in pure.parts and file.resolve() == tree.resolve() / path
-    if not within or file.suffix != ".py" or not file.is_file() or file.stat().st_size > LARGEST_SOURCE:
+    named = not pure.is_absolute() and ".." not in pure.parts and file.suffix == ".py" and file.is_file()
+    if not named or file.resolve() != tree.resolve() / path or file.stat().st_size > LARGEST_SOURCE:
         return ""
     return file.read_bytes().decode(errors="replace")

@@ -12,6 +12,8 @@ import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
+from workers.repair.first_run import LAST_FAILED, last_failed
+from workers.repair.judging.challenge import defines
 from workers.repair.judging.outcomes import passes
 from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, objection_to
@@ -370,6 +372,15 @@ def test_sources_are_what_people_wrote_in_utf_8(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "pyvenv.cfg").write_text("", encoding="utf-8")
     (tmp_path / ".venv" / "b.py").write_text("", encoding="utf-8")
     assert sources_of(project(tmp_path)) == {"pkg/a.py": "x = 'é'\r\n"}
+
+
+def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
+    """Neither tests that failed last, nor a test file that a run reports."""
+    for path in (LAST_FAILED, "test_a.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).symlink_to(Path(path).name)
+    assert last_failed(tmp_path) == ()
+    assert not defines(tmp_path, "test_a.py", ["test_a"])
 
 
 def project(tree: Path, *command: str) -> Project:

@@ -62,20 +62,6 @@ def test_lines_that_only_failing_tests_run_come_first() -> None:
     assert 14 not in scores
 
 
-def test_the_lines_of_very_many_imports_are_not_suspected() -> None:
-    """The first test that imports a module runs them, and no other does; of few lines one may be at fault."""
-    for entries, suspected in ((20, True), (2000, False)):
-        data = "".join(f"WORD_{n} = {n}\n" for n in range(entries))
-        sources = {**FILES, "words.py": data, "shop.py": SHOP}
-        coverage = {
-            "tests/test_shop.py::test_price": run(5, 9, 10, 11) | {"words.py": frozenset(range(1, entries + 1))},
-            "ok": run(5, 9, 11),
-        }
-        found = suspects(failure(), coverage, ["ok"], sources=sources)
-        assert any(each.path == "words.py" for each in found) == suspected
-        assert 10 in {each.line for each in found if each.path == "shop.py"}
-
-
 def test_a_score_covers_the_whole_statement() -> None:
     """A statement over several lines is one suspect; a compound statement's header does not drag in its body."""
     found = suspects(failure(frame(7)), {}, [], sources=FILES)

@@ -61,9 +61,10 @@ def test_what_the_sandbox_does_not_have(tmp_path: Path, error_type: str, message
     ],
 )  # fmt: skip
 def test_what_a_build_step_makes(tmp_path: Path, message: str, step: str) -> None:
-    """An error that names the step in quotes: no edit of the sources makes the files."""
+    """An error that names the step in quotes: no edit of the sources makes the files. An assertion may compare such a text."""
     wanted = f"it needs what `{step}` makes, which a fresh checkout does not have" if step else ""
     assert reason(tmp_path, "RuntimeError", message) == wanted
+    assert reason(tmp_path, "AssertionError", message) == ""
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,9 @@ def test_no_symbolic_link_is_followed(tmp_path: Path) -> None:
     for path in ("link.py", "dir/key.py"):
         with pytest.raises(Unread, match="not a regular file inside"):
             read_text(tree, path)
+    (tree / "circle.py").symlink_to("circle.py")
+    with pytest.raises(Unread, match="not in the tree"):
+        read_text(tree, "circle.py")
     assert python_sources(tree) == {}
 
 

@@ -158,7 +158,10 @@ def test_a_fix_that_breaks_the_syntax_is_no_draft() -> None:
 
 
 TEXT = """def one():  # 1
-    \'\'\'One.   \'\'\'
+    \'\'\'One.  \x20
+
+    More.
+    \'\'\'
     return "one"
 
 
@@ -177,6 +180,8 @@ def two():
         ("  # 1", "", True),
         ("One.   ", "One.", True),
         ("One.   ", "The first.", False),
+        ("One.   ", "\n    One.", True),
+        ("One.   \n\n    More", "One. More", False),
         (">>> two()\n    2", ">>> two()\n    3", False),
         ('"one"', "'one'", True),
         ('"one"', '" one"', False),
@@ -185,7 +190,7 @@ def two():
     ],
 )
 def test_no_test_runs_for_what_changes_no_code(old: str, new: str, *, inert: bool) -> None:
-    """Comments, layout and white space of docstrings; an example in one, and another text of it, are code."""
+    """Comments, layout and indentation of docstrings; an example in one, and other lines of it, are code: help prints them."""
     assert changes_no_code(TEXT, TEXT.replace(old, new, 1)) == inert
 
 

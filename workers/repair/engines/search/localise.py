@@ -73,8 +73,8 @@ NAMED_MODULE = 0.3
 ORACLE = 0.3
 """What is left to lines that decide whether an assertion holds; see `_lowered`."""
 
-MOST_IMPORTED, MOST_NAMED = 500, 5000
-"""So many lines are suspected that ran while modules were imported, and that are below a package which a test names."""
+MOST_NAMED = 5000
+"""So many lines are suspected that are below a package which a test names."""
 
 _ORACLES = frozenset(
     {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__bool__", "__contains__"}
@@ -97,7 +97,7 @@ def suspects(
     """
     blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not is_test_path(path)}
     outlines = {path: Outline(text) for path, text in blamed.items()}
-    spectrum = _without_imports(_spectrum(failure, lines, passing), outlines)
+    spectrum = _spectrum(failure, lines, passing)
     trace = _trace(failure, outlines)
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
@@ -122,25 +122,6 @@ def _spectrum(failure: Failure, lines: Mapping[str, Mapping[str, frozenset[int]]
     passed = [lines[test] for test in dict.fromkeys(passing) if test in lines and test not in failure.failing_tests]
     hit_failed, hit_passed = _hits(failed), _hits(passed)
     return {key: count / math.sqrt(len(failed) * (count + hit_passed[key])) for key, count in hit_failed.items()}
-
-
-def _without_imports(spectrum: Lines, outlines: Outlines) -> Lines:
-    """Without the lines that ran because a failing test was the first to import a module, where these are very many.
-
-    No other test runs them again. What a suspected function reads of them is suspected by `_outside`.
-    """
-    called = {path: _called_lines(outlines[path]) for path in {path for path, _ in spectrum} if path in outlines}
-    imported = {(path, line) for path, line in spectrum if path in called and line not in called[path]}
-    if len(imported) <= MOST_IMPORTED or len(imported) == len(spectrum):
-        return spectrum
-    return {key: score for key, score in spectrum.items() if key not in imported}
-
-
-def _called_lines(outline: Outline) -> set[int]:
-    """The lines that run when something is called."""
-    functions = (range(f.body[0].lineno, last_line(f) + 1) for f in outline.functions)
-    lambdas = (range(n.lineno, n.body.lineno + 1) for n in outline.nodes if isinstance(n, ast.Lambda))
-    return {line for lines in (*functions, *lambdas) for line in lines}
 
 
 def _hits(runs: Collection[Mapping[str, frozenset[int]]]) -> Counter[tuple[str, int]]:
