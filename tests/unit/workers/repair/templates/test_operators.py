@@ -73,32 +73,6 @@ CASES = [
         {},
     ),
     (
-        "part_of_text",
-        """
-        def f(term):
-            return term == "xterm"
-        """,
-        """
-        def f(term):
-            return term.startswith("xterm")
-        """,
-        {},
-    ),
-    (
-        "part_of_text",
-        """
-        def f(term):
-            if "256" != term.name:
-                return 0
-        """,
-        """
-        def f(term):
-            if "256" not in term.name:
-                return 0
-        """,
-        {},
-    ),
-    (
         "swapped_operands",
         """
         def f(a, b):

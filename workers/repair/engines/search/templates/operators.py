@@ -72,20 +72,6 @@ def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield from site.tokens(target.operator, sorted(signs, key=last.__contains__), around=node)
 
 
-@template(cst.Comparison, strategy="operators", prior=0.6, families=_VALUES)
-def part_of_text(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == "b"` → `a.startswith("b")`, `"b" in a`, `a.endswith("b")`; and the same for `!=`."""
-    target = node.comparisons[0]
-    sign, sides = site.code(target.operator), (node.left, target.comparator)
-    if len(node.comparisons) > 1 or sign not in ("==", "!="):
-        return
-    for whole, part in (sides, sides[::-1]):
-        if isinstance(part, _TEXTS) and not isinstance(whole, _TEXTS):
-            text, code, no = site.code(part), site.operand(whole, 15), "not " * (sign == "!=")
-            asked = (f"{no}{code}.startswith({text})", f"{text} {no}in {code}", f"{no}{code}.endswith({text})")
-            yield from site.replacements(node, asked, step=0.3)
-
-
 _IDLE = {"0": ("+", "-", "|", "^", "<<", ">>"), "1": ("*", "/", "//", "**")}
 """Operators that make nothing of this right operand."""
 
