@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,10 @@ def new(path: str, text: str = "x = 1\n") -> dict[str, object]:
     ("name", "arguments", "told"),
     [
         ("read", {"path": "é" * 200}, "longer than any path"),
-        ("read", {"path": "circle/a.py"}, "symbolic link"),
+        ("read", {"path": "circle/a.py"}, "symbolic link" if sys.version_info < (3, 13) else "no file"),
         ("read", '{"path": "\ud800"}', "arguments of read are wrong"),
         ("edit", new("a" * 5_000), "longer than any path"),
-        ("edit", new("deep.py", "-" * 20_000 + "1\n"), "nested too deeply"),
+        ("edit", new("deep.py", "-" * 20_000 + "1\n"), "would not parse any more"),
         ("edit", new("src"), "there already"),
         ("edit", new("./src/a.py"), "there already"),
         ("edit", new("./blob.bin"), "there already"),

@@ -88,7 +88,7 @@ def test_no_symbolic_link_is_followed(tmp_path: Path) -> None:
         with pytest.raises(Unread, match="not a regular file inside"):
             read_text(tree, path)
     (tree / "circle.py").symlink_to("circle.py")
-    with pytest.raises(Unread, match="not in the tree"):
+    with pytest.raises(Unread, match=r"not in the tree|not a regular file"):  # the second since Python 3.13
         read_text(tree, "circle.py")
     assert python_sources(tree) == {}
 

@@ -44,7 +44,8 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WRAP = b"class _:\n"
 _REGION = "region"
-"""The file that the compiler warns about."""
+_WARNED_OF = rf"({_REGION}|{re.escape(__name__)})\Z"
+"""The module that the compiler warns about: its file's name, and since Python 3.12 or 3.13 that of the caller."""
 
 UNITS = (cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase)
 _STOPS = (*UNITS, cst.IndentedBlock)
@@ -216,7 +217,7 @@ class Region:
     def _compiled(self, data: bytes, on_warning: Literal["error", "ignore"]) -> object:
         with warnings.catch_warnings():
             # Of this text alone: other threads of the process, as one that imports torch, have the same filters.
-            warnings.filterwarnings(on_warning, module=rf"{_REGION}\Z")
+            warnings.filterwarnings(on_warning, module=_WARNED_OF)
             try:
                 return fingerprint(self._code(data))
             except (SyntaxError, Warning, ValueError, OverflowError, RecursionError, MemoryError):
