@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 from urllib.parse import unquote
@@ -163,6 +164,15 @@ class SweeperSettings(Settings):
     poll_seconds: float = Field(600.0, gt=0, description="How often Apprentice polls reactions.")
 
 
+class SandboxTier(StrEnum):
+    """What keeps untrusted code from the host: namespaces, a container of Docker or Podman, gVisor's own kernel."""
+
+    BUBBLEWRAP = "bubblewrap"
+    DOCKER = "docker"
+    GVISOR = "gvisor"
+    PODMAN = "podman"
+
+
 class WorkerSettings(GitHubSettings):
     """Further settings of workers and local commands."""
 
@@ -220,8 +230,8 @@ class WorkerSettings(GitHubSettings):
     unsafe_without_sandbox: bool = Field(
         False, description="Run code without a sandbox where there is none. Only for repositories that you trust fully."
     )
-    sandbox: Literal["bubblewrap", "docker", "gvisor", "podman"] = Field(
-        "bubblewrap", description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
+    sandbox: SandboxTier = Field(
+        SandboxTier.BUBBLEWRAP, description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
     )
     sandbox_engine: str = Field(
         "",
