@@ -260,7 +260,6 @@ def _embeddings(settings: WorkerSettings) -> MachineCheck:
 
 
 def _missing(*modules: str) -> list[str]:
-    """Those modules that are not installed."""
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 

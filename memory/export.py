@@ -209,7 +209,6 @@ def repair_prompt(signature: str, attempt: Attempt, earlier: Sequence[Attempt]) 
 
 
 def review_prompt(finding: Finding) -> str:
-    """The prompt about the code of a finding."""
     return f"Review this code of {finding.path}. Say the one thing that is worth saying.\n\n{finding.anchor}"
 
 

@@ -152,7 +152,6 @@ class Context:
             return replace(discover(tree, python=None, test_command=test_command, copy_of=copy_of), note=note)
 
     def repair_deps(self) -> RepairDeps:
-        """What a repair works with."""
         return RepairDeps(
             sandbox=self.sandbox,
             store=self.store,

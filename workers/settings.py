@@ -111,7 +111,6 @@ class Settings(BaseSettings):
         return self
 
     def database(self) -> str:
-        """The URL of the database."""
         return self.database_url or f"sqlite:///{self.home / 'apprentice.db'}"
 
 
@@ -336,7 +335,6 @@ def variables(names: re.Pattern[str]) -> dict[str, str]:
 
 
 def known_variables() -> frozenset[str]:
-    """The names of all known variables."""
     kinds = (WebSettings, MintSettings, SweeperSettings, WorkerSettings)
     fields = {name for kind in kinds for name in kind.model_fields}
     return frozenset(PREFIX + name.upper() for name in fields)

@@ -84,7 +84,6 @@ class JobControl:
 
 
 def stored_job(row: RowMapping) -> StoredJob:
-    """The job of a row."""
     return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
 
 

@@ -210,7 +210,6 @@ class Inbox:
         return None if row is None else stored_job(row)
 
     def effect(self, key: str) -> Effect | None:
-        """The effect with this key."""
         with self.database.reading() as connection:
             return _effect(connection, key)
 

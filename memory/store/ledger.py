@@ -84,7 +84,6 @@ class Ledger:
             return len(new)
 
     def decision(self, decision_id: str) -> Decision | None:
-        """The decision with this id."""
         return next(iter(self._decisions(select(decisions.c.body).where(decisions.c.id == decision_id))), None)
 
     def decisions_about(self, subject: str) -> list[Decision]:
@@ -105,7 +104,6 @@ class Ledger:
         return None if body is None else load(Decision, body)
 
     def outcome(self, decision_id: str) -> Outcome | None:
-        """The outcome of a decision, if it has one yet."""
         with self.database.reading() as connection:
             query = select(outcomes.c.body).where(outcomes.c.decision_id == decision_id)
             body = connection.execute(query).scalar_one_or_none()
@@ -251,7 +249,6 @@ class Ledger:
         return self._decisions(query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(limit))
 
     def known(self, decision_ids: Iterable[str]) -> set[str]:
-        """Those of these ids that are decisions of this ledger."""
         with self.database.reading() as connection:
             return _known(connection, decision_ids)
 

@@ -125,7 +125,6 @@ def _decisions(posts: Sequence[Post]) -> list[str]:
 
 
 def _posts(job: Feedback, context: JobContext) -> list[Post]:
-    """The posts that the feedback judges."""
     repository, subject = job.repository.key, job.subject
     match subject.kind:
         case SubjectKind.CONVERSATION:
@@ -216,7 +215,6 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
 
 
 def stop_watching(job: StopWatching, context: JobContext) -> Sequence[Job]:
-    """Watch no post of a repository any more."""
     context.store.posts.unwatch_all(job.repository.key)
     return ()
 

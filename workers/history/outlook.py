@@ -61,7 +61,6 @@ class Forecast:
 
 
 def usual(chances: Chances) -> Action:
-    """The likeliest action."""
     return Action(max(chances, key=lambda action: chances[action]))
 
 

@@ -309,7 +309,6 @@ def _truth(value: object) -> bool | None:
 
 
 def _ini(base: Path, name: str, section: str) -> Mapping[str, object]:
-    """A section of a file; empty without one."""
     try:
         parser = ini(read_text(base, name))
     except (Unread, configparser.Error):

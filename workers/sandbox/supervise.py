@@ -83,7 +83,6 @@ class ProcessTree:
             self.group.kill()
 
     def close(self) -> None:
-        """Close the descriptors."""
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
