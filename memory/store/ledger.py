@@ -97,11 +97,8 @@ class Ledger:
     def latest(self, repository: str) -> Decision | None:
         """The last decision in a repository, if there is any."""
         query = select(decisions.c.body).where(decisions.c.repository == repository)
-        with self.database.reading() as connection:
-            body = connection.execute(
-                query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
-            ).scalar_one_or_none()
-        return None if body is None else load(Decision, body)
+        newest = query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
+        return next(iter(self._decisions(newest)), None)
 
     def outcome(self, decision_id: str) -> Outcome | None:
         with self.database.reading() as connection:
@@ -119,6 +116,13 @@ class Ledger:
         batches = in_batches(dict.fromkeys(decision_ids))
         live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
         return sorted(live, key=lambda signal: (signal.created_at, signal.id))
+
+    def live_signals_of(self, decision_ids: Sequence[str]) -> Mapping[str, list[Signal]]:
+        """The same by decision; none for a decision without any."""
+        found: defaultdict[str, list[Signal]] = defaultdict(list)
+        for signal in self.live_signals(decision_ids):
+            found[signal.decision_id].append(signal)
+        return found
 
     def taught(self, teacher: int, label: str, since: datetime, kinds: Collection[SignalKind]) -> tuple[int, int]:
         """How many signals of these kinds, with weight, an account has given since, taken back or not; and of them on `label`."""
