@@ -33,8 +33,8 @@ from workers.review_tool import ReviewTool
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
-from workers.sandbox.tiers import SandboxTier, problems, sandbox_of
-from workers.settings import MintSettings, WebSettings, WorkerSettings
+from workers.sandbox.tiers import problems, sandbox_of
+from workers.settings import MintSettings, SandboxTier, WebSettings, WorkerSettings
 
 MODEL_SECONDS = WEB_SECONDS = 5.0
 LEAST_FREE_MB = 1024
@@ -105,11 +105,10 @@ def _git() -> MachineCheck:
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
-    tier = SandboxTier(settings.sandbox)
-    found = problems(sandbox_of(tier, settings.sandbox_engine, settings.sandbox_runtime))
+    found = problems(sandbox_of(settings.sandbox, settings.sandbox_engine, settings.sandbox_runtime))
     if not found:
-        yield _ok("sandbox", f"{tier} runs here")
-        if tier is SandboxTier.BUBBLEWRAP:
+        yield _ok("sandbox", f"{settings.sandbox} runs here")
+        if settings.sandbox is SandboxTier.BUBBLEWRAP:
             yield _control_groups()
     elif settings.unsafe_without_sandbox:
         yield MachineCheck(
@@ -261,7 +260,6 @@ def _embeddings(settings: WorkerSettings) -> MachineCheck:
 
 
 def _missing(*modules: str) -> list[str]:
-    """Those modules that are not installed."""
     return [name for name in modules if importlib.util.find_spec(name) is None]
 
 

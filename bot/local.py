@@ -21,7 +21,7 @@ from workers.configuration.reading import MOST_BYTES, ConfigurationFile, configu
 from workers.configuration.schema import PATH
 from workers.context import Context
 from workers.diffs import patched, unified
-from workers.environments.existing import existing_python
+from workers.environments.interpreters import existing_python
 from workers.environments.projects import missing_parts
 from workers.environments.provide import Commit
 from workers.environments.tree_files import TreeFiles

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 
 import msgspec
 
-from memory.model import Attempt, Decision, Finding, Signal, TaskKind
+from memory.model import Attempt, Decision, Finding, TaskKind
 from memory.preferences.model import path_of, verdict
 from memory.rewards import acceptance
 from memory.store import Store
@@ -152,9 +152,7 @@ def examples(store: Store, repositories: Collection[str], since: datetime | None
     found: list[TrainingExample] = []
     for kind in TaskKind:
         judged = [d for d in store.ledger.with_feedback(kind, since=since) if d.state.repository in repositories]
-        signals: defaultdict[str, list[Signal]] = defaultdict(list)
-        for signal in store.ledger.live_signals([decision.id for decision in judged]):
-            signals[signal.decision_id].append(signal)
+        signals = store.ledger.live_signals_of([decision.id for decision in judged])
         verdicts = {d.id: (d, verdict(signals[d.id])) for d in judged if verdict(signals[d.id])}
         found += _patches(store, verdicts) if kind is TaskKind.REPAIR else _remarks(store, verdicts)
     return sorted(found, key=lambda each: (each.decision.created_at, each.decision.id, each.why))
@@ -209,7 +207,6 @@ def repair_prompt(signature: str, attempt: Attempt, earlier: Sequence[Attempt]) 
 
 
 def review_prompt(finding: Finding) -> str:
-    """The prompt about the code of a finding."""
     return f"Review this code of {finding.path}. Say the one thing that is worth saying.\n\n{finding.anchor}"
 
 

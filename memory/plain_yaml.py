@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
     import yaml
+
+T = TypeVar("T")
 
 MOST_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
 """The most that a file, a value in it, and its nesting may have."""
@@ -89,8 +93,28 @@ def bad_at(node: yaml.Node, reason: str) -> BadYaml:
     return BadYaml(node.start_mark.line + 1, node.start_mark.column + 1, reason)
 
 
+def read_exported(text: str, kind: type[T], advice: str) -> tuple[T, Callable[[str], int]]:
+    """The value that an exported file holds, and the line of a place in it such as `lessons[2].mean`.
+
+    Raises BadYaml, with the `advice` where a field is not as it should be.
+    """
+    root = root_of(text)
+    if root is None:
+        raise BadYaml(1, 1, "the file is empty; export it again")
+
+    def line_of(keys: str) -> int:
+        return int(node_at(root, keys).start_mark.line) + 1
+
+    try:
+        return msgspec.convert(plain(root), kind, strict=False), line_of
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at ")
+        keys = place.strip("`").removeprefix("$.")
+        raise BadYaml(line_of(keys), 1, f"{keys}: {reason}; {advice}") from error
+
+
 def node_at(root: yaml.Node, keys: str) -> yaml.Node:
-    """The node at a place such as `lessons[2].mean`; the last one on the way to it that there is."""
+    """The node at a place; the last one on the way to it that there is."""
     node = root
     for name in re.findall(r"\w+", keys):
         if node.id == "sequence":

@@ -88,7 +88,6 @@ def is_mode(strategy: str) -> bool:
 
 
 def mode_of(arm: str) -> RetryMode:
-    """The mode that an arm names."""
     return RetryMode(arm.removeprefix(_NAMED))
 
 

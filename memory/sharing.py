@@ -14,18 +14,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import inf
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from memory.model import Decision, Signal, TaskKind
-from memory.plain_yaml import BadYaml, node_at, plain, root_of
+from memory.plain_yaml import BadYaml, read_exported
 from memory.rewards import PATTERN, SIGNAL_WORTH
 from memory.store import Store
-
-if TYPE_CHECKING:
-    import yaml
 
 PATH = ".apprentice/learnings.yml"
 VERSION = 1
@@ -236,30 +233,18 @@ def parse(text: str) -> Learnings:
     A plain tree of bounded size, without anchors, tags or duplicate keys, that has the fields of `Learnings`.
     """
     try:
-        root = root_of(text)
-        if root is None:
-            raise BadLearnings(1, "the file is empty; export it again")
-        learnings = msgspec.convert(plain(root), Learnings, strict=False)
+        learnings, line_of = read_exported(text, Learnings, "correct it, export the file again, or upgrade Apprentice")
     except BadYaml as error:
         raise BadLearnings(error.line, error.reason) from error
-    except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at ")
-        keys = place.strip("`").removeprefix("$.")
-        advice = "correct it, export the file again, or upgrade Apprentice"
-        raise BadLearnings(_line(root, keys), f"{keys}: {reason}; {advice}") from error
     seen = set[Pattern]()
     for number, lesson in enumerate(learnings.lessons):
-        line = _line(root, f"lessons[{number}]")
+        line = line_of(f"lessons[{number}]")
         if lesson.until < lesson.since:
             raise BadLearnings(line, f"until {lesson.until} is before since {lesson.since}; correct it")
         if lesson.pattern in seen:
             raise BadLearnings(line, f"{lesson.label} with {lesson.strategy} occurs twice; remove one")
         seen.add(lesson.pattern)
     return learnings
-
-
-def _line(root: yaml.Node, keys: str) -> int:
-    return int(node_at(root, keys).start_mark.line) + 1
 
 
 def render(learnings: Learnings) -> str:

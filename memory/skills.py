@@ -98,7 +98,6 @@ class Skill:
 
 
 def name_of(shape: EditShape) -> str:
-    """The name of the skill with this shape."""
     text = "\0".join((shape.template, shape.before, shape.after))
     return f"{shape.template}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:6]}"
 

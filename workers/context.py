@@ -28,7 +28,7 @@ from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.ports import Image, Limits, Sandbox
 from workers.repair.engines.engine import RepairDeps
 from workers.sandbox.run_tests import Project, discover
-from workers.sandbox.tiers import sandbox_of_settings
+from workers.sandbox.tiers import open_sandbox
 from workers.settings import PREFIX, WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
@@ -73,7 +73,7 @@ class Context:
     @cached_property
     def sandbox(self) -> Sandbox:
         """Opened when code first runs: a machine without a sandbox can do everything else."""
-        return sandbox_of_settings(self.settings)
+        return open_sandbox(self.settings)
 
     @property
     def limits(self) -> Limits:
@@ -152,7 +152,6 @@ class Context:
             return replace(discover(tree, python=None, test_command=test_command, copy_of=copy_of), note=note)
 
     def repair_deps(self) -> RepairDeps:
-        """What a repair works with."""
         return RepairDeps(
             sandbox=self.sandbox,
             store=self.store,

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 from urllib.parse import unquote
@@ -110,7 +111,6 @@ class Settings(BaseSettings):
         return self
 
     def database(self) -> str:
-        """The URL of the database."""
         return self.database_url or f"sqlite:///{self.home / 'apprentice.db'}"
 
 
@@ -161,6 +161,15 @@ class SweeperSettings(Settings):
 
     sweep_seconds: float = Field(5.0, gt=0, description="How often the sweeper looks for lost jobs.")
     poll_seconds: float = Field(600.0, gt=0, description="How often Apprentice polls reactions.")
+
+
+class SandboxTier(StrEnum):
+    """What keeps untrusted code from the host: namespaces, a container of Docker or Podman, gVisor's own kernel."""
+
+    BUBBLEWRAP = "bubblewrap"
+    DOCKER = "docker"
+    GVISOR = "gvisor"
+    PODMAN = "podman"
 
 
 class WorkerSettings(GitHubSettings):
@@ -220,8 +229,8 @@ class WorkerSettings(GitHubSettings):
     unsafe_without_sandbox: bool = Field(
         False, description="Run code without a sandbox where there is none. Only for repositories that you trust fully."
     )
-    sandbox: Literal["bubblewrap", "docker", "gvisor", "podman"] = Field(
-        "bubblewrap", description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
+    sandbox: SandboxTier = Field(
+        SandboxTier.BUBBLEWRAP, description="What keeps untrusted code from the host: [the sandboxes](sandboxes.md)."
     )
     sandbox_engine: str = Field(
         "",
@@ -326,7 +335,6 @@ def variables(names: re.Pattern[str]) -> dict[str, str]:
 
 
 def known_variables() -> frozenset[str]:
-    """The names of all known variables."""
     kinds = (WebSettings, MintSettings, SweeperSettings, WorkerSettings)
     fields = {name for kind in kinds for name in kind.model_fields}
     return frozenset(PREFIX + name.upper() for name in fields)

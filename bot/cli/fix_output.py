@@ -67,13 +67,13 @@ def verdict(result: Repaired, seconds: float) -> str:
         return f"not fixed: {tests}{more}, and no change is proven; {end}"
     proof = proven.proof
     passes = f"{_failing(proof.passed_after)} {'passes' if len(proof.passed_after) == 1 else 'pass'}"
-    if (reason := undecided(result)) is None:
+    if (reason := why_unsettled(result)) is None:
         failed = f"{proof.suite.failed} failed as before" if proof.suite.failed else "0 failed"
         return f"fixed: {passes} now; suite {proof.suite.passed} passed, {failed}; {end}"
     return f"undecided: {passes} with a change, {reason}; {end}"
 
 
-def undecided(result: Repaired) -> str | None:
+def why_unsettled(result: Repaired) -> str | None:
     """Why a change that makes the failing tests pass is not called a fix; None where it is one, or where there is none."""
     if result.settled or (proven := result.proven) is None or (proof := proven.proof) is None:
         return None
@@ -141,7 +141,7 @@ def _print_change(result: Repaired, proven: Attempt, proof: Proof, out: Console,
 
 
 def _next_step(result: Repaired, proof: Proof, *, applied: bool) -> str:
-    if applied and undecided(result) is None:
+    if applied and why_unsettled(result) is None:
         return "applied:"
     if proof.unusual:
         return "not applied; read it closely before you apply it:"

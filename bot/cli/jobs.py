@@ -22,11 +22,10 @@ from bot.cli.console import (
     refusing,
     repository_key,
 )
-from memory.model.jobs import JobState
+from memory.model.jobs import JobState, StoredJob
 
 if TYPE_CHECKING:
     from memory.store import Store
-    from memory.store.job_control import ListedJob
 
 STILL_RUNNING = 75
 SHORTEST_ID = 6
@@ -93,7 +92,7 @@ def _store() -> Store:
     return open_store(private_settings(Settings).database())
 
 
-def _chosen(store: Store, states: Sequence[JobState], kind: str, repository: str, most: int) -> list[ListedJob]:
+def _chosen(store: Store, states: Sequence[JobState], kind: str, repository: str, most: int) -> list[StoredJob]:
     """Jobs by what they are; of a repository that is unknown by name there are none."""
     key = repository_key(store, repository) if repository else ""
     if key and not key.isdecimal():
@@ -115,7 +114,7 @@ def _full_ids(store: Store, given: Sequence[str]) -> list[str]:
     return full
 
 
-def _list(store: Store, found: Sequence[ListedJob], states: Sequence[JobState], most: int, *, as_json: bool) -> None:
+def _list(store: Store, found: Sequence[StoredJob], states: Sequence[JobState], most: int, *, as_json: bool) -> None:
     since = store.job_control.drained_since()
     notes = [f"workers take no jobs since {_at(since)}; `apprentice jobs resume` ends that"] if since else []
     notes += [f"these are the youngest {most}; --most shows more"] if len(found) == most else []
@@ -130,7 +129,7 @@ def _list(store: Store, found: Sequence[ListedJob], states: Sequence[JobState], 
     print_result(document, lambda: [table], as_json=as_json)
 
 
-def _json(store: Store, job: ListedJob) -> dict[str, Any]:
+def _json(store: Store, job: StoredJob) -> dict[str, Any]:
     repository = None if job.repository_id is None else store.name_of(str(job.repository_id))
     return {
         "id": job.id,

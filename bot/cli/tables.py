@@ -24,7 +24,6 @@ CURVE = "▁▂▃▄▅▆▇█"
 
 
 def stats(found: Stats) -> list[TextTable]:
-    """`apprentice stats`."""
     gone_back = (f"not the newest: {found.since}",) if found.since else ()
     return [
         TextTable(
@@ -225,7 +224,6 @@ def _where(evidence: Sequence[str]) -> str:
 
 
 def backtest(found: Backtest, name: str) -> list[TextTable]:
-    """`apprentice backtest`."""
     return [
         TextTable(
             title=f"{name}: {found.findings} findings of {found.changes} changes, {found.base:.1%} fixed by developers on their own",

@@ -114,7 +114,6 @@ class ChatRequest(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the offered tools."""
         return tuple(tool.function.name for tool in self.offered or ())
 
     @property

@@ -84,7 +84,6 @@ class WebEndpoints:
         self.deliveries = DeliveryWriter(stores, self._send_jobs)
 
     async def deliver(self, scope: Scope, receive: Receive, send: SendTo) -> None:
-        """Answer a delivery."""
         try:
             response = await self.webhook(scope["method"], dict(scope["headers"]), receive)
         except RequestRejected as refused:
@@ -186,7 +185,6 @@ class WebEndpoints:
             yield "database", str(error)
 
     def metrics(self) -> Response:
-        """All metrics, for Prometheus."""
         try:
             page = self._metrics.page(self._figures())
         except StoreError as error:
@@ -217,7 +215,6 @@ class WebEndpoints:
 
 
 def required_secret(settings: WebSettings) -> bytes:
-    """The webhook secret; raises BadInput without one."""
     secret = settings.webhook_secret.get_secret_value().encode()
     if not secret:
         raise BadInput(UNSET)

@@ -90,7 +90,6 @@ def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
 
 
 def learned_ones(tasks: Sequence[TaskResult]) -> Flags:
-    """Which tasks are of the learned arm."""
     return np.array([each.arm is Arm.LEARNED for each in tasks], dtype=np.bool_)
 
 

@@ -161,7 +161,6 @@ class RunningTable:
     _pooled: dict[tuple[Level, str, Factor], _PooledCell] = field(default_factory=dict)
 
     def add(self, contributions: Iterable[Contribution]) -> None:
-        """Add to the sums."""
         for part in contributions:
             rows = self._rows[part.level].setdefault((part.strategy, part.factor), {})
             entry = (part.repository, part.teacher, part.period)

@@ -25,7 +25,7 @@ from msgspec import Meta
 from memory.evaluation.control_arm import ArmDifference, TaskResult, compared
 from memory.intervals import Numbers
 from memory.model import Arm, Family, LoggedDecision
-from memory.plain_yaml import MOST_BYTES, BadYaml, node_at, plain, root_of
+from memory.plain_yaml import MOST_BYTES, BadYaml, read_exported
 
 VERSION = 1
 
@@ -137,19 +137,11 @@ def render(counts: UpliftCounts) -> str:
 def parse(text: str) -> UpliftCounts:
     """Read an untrusted file; raises BadCounts."""
     try:
-        root = root_of(text)
-        if root is None:
-            raise BadCounts("line 1: the file is empty; export it again")
-        found = msgspec.convert(plain(root), UpliftCounts, strict=False)
+        found, line_of = read_exported(text, UpliftCounts, "export the file again, or upgrade Apprentice")
     except BadYaml as error:
         raise BadCounts(f"line {error.line}: {error.reason}") from error
-    except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at ")
-        keys = place.strip("`").removeprefix("$.")
-        line = node_at(root, keys).start_mark.line + 1
-        raise BadCounts(f"line {line}: {keys}: {reason}; export the file again, or upgrade Apprentice") from error
     for number, each in enumerate(found.counts):
-        line = node_at(root, f"counts[{number}]").start_mark.line + 1
+        line = line_of(f"counts[{number}]")
         if each.family in {other.family for other in found.counts[:number]}:
             raise BadCounts(f"line {line}: {each.family} occurs twice; remove one")
         if any(arm.fixed > arm.tasks for arm in (each.learned, each.control)):

@@ -182,7 +182,6 @@ def _worse(comparison: VersionComparison) -> str:
 
 
 def current(store: Store) -> ActiveVersion:
-    """The version in use, by the events in the store."""
     return in_use(store.policy_events.all())
 
 

@@ -64,7 +64,6 @@ class Conclusion:
     compared: tuple[ComparedRanking, ...]
 
     def of(self, name: str) -> ComparedRanking:
-        """One of the rankings."""
         return next(each for each in self.compared if each.name == name)
 
 

@@ -102,6 +102,8 @@ class StoredJob:
     kind: str
     payload: bytes
     delivery_id: str | None
+    repository_id: int | None
+    number: int | None
     state: JobState
     created_at: datetime
     run_after: datetime

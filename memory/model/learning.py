@@ -191,7 +191,6 @@ class Decision:
 
     @property
     def probability(self) -> float:
-        """The probability with which `chosen` was chosen."""
         return self.probabilities[self.available.index(self.chosen)]
 
 

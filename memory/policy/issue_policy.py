@@ -34,7 +34,6 @@ def state_of(repository: str, clue: str) -> State:
 
 
 def belief(state: State, cells: q_table.Cells) -> q_table.Belief:
-    """What is believed of the acceptance of an answer."""
     return q_table.believe(state, ANSWER, Factor.ACCEPTANCE, cells, prior=PRIOR, pull=PULL)
 
 

@@ -92,7 +92,6 @@ class Learner:
 
     @property
     def period(self) -> int:
-        """The period that it is now."""
         return period_of(self._clock())
 
     def cells(self, state: State) -> q_table.Cells:

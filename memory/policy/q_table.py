@@ -99,7 +99,6 @@ class Belief:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation."""
         return float((self.mean * (1.0 - self.mean) / (self.strength + 1.0)) ** 0.5)
 
     def shape(self) -> tuple[float, float]:

@@ -40,7 +40,6 @@ class PreferenceOption:
 
 
 def option_of_finding(finding: Finding) -> PreferenceOption:
-    """A finding as an option."""
     suggestion = finding.suggestion
     proven = suggestion is not None and suggestion.proof is not None
     return PreferenceOption(

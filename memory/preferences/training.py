@@ -249,9 +249,7 @@ def learn_preferences(store: Store, kind: TaskKind, now: datetime) -> Preference
 def judged_options(store: Store, kind: TaskKind) -> list[JudgedOption]:
     """The last decisions with feedback that counts, control arm included."""
     decisions = {d.id: d for d in store.ledger.with_feedback(kind, limit=MOST)}
-    signals: defaultdict[str, list[Signal]] = defaultdict(list)
-    for signal in store.ledger.live_signals(list(decisions)):
-        signals[signal.decision_id].append(signal)
+    signals = store.ledger.live_signals_of(list(decisions))
     judged = [d for d in decisions.values() if verdict(signals[d.id])]
     options = _options(store, kind, judged)
     return [

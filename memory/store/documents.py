@@ -44,7 +44,6 @@ class Documents:
         self.put(key, body)
 
     def get(self, key: str, as_a: type[Body]) -> Body | None:
-        """The document with this key."""
         return self.several([key], as_a).get(key)
 
     def several(self, keys: Iterable[str], as_a: type[Body]) -> dict[str, Body]:
@@ -89,7 +88,6 @@ class Documents:
             return changed(connection, delete(documents).where(self._here, documents.c.key == key)) == 1
 
     def remove_of(self, owner: str) -> None:
-        """Remove an owner's documents."""
         with self.database.writing() as connection:
             connection.execute(delete(documents).where(self._here, documents.c.owner == owner))
 
@@ -119,7 +117,6 @@ def upsert(connection: Connection, row: Row) -> None:
 
 
 def document_row(kind: str, key: str, body: object, owner: str = "", now: datetime | None = None) -> Row:
-    """A document as a row."""
     return {"kind": kind, "key": key, "owner": owner, "created_at": now or datetime.now(UTC), "body": dump(body)}
 
 

@@ -86,7 +86,6 @@ class StoredExperiences:
             return insert_new(connection, experiences, row)
 
     def get(self, experience_id: str) -> Experience | None:
-        """The experience with this id."""
         return self.several([experience_id]).get(experience_id)
 
     def several(self, ids: Sequence[str]) -> dict[str, Experience]:

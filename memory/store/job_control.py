@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select, update
 
-from memory.model.jobs import JobState
+from memory.model.jobs import JobState, StoredJob
 from memory.store.database import Database, changed, in_batches
 from memory.store.documents import Documents
 from memory.store.tables import documents, holds, jobs
@@ -16,26 +16,6 @@ from memory.store.tables import documents, holds, jobs
 CANCELLED = "cancelled by the operator"
 _QUEUE, _DRAINED = "queue", "drained"
 _OPEN = (JobState.READY, JobState.LEASED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedJob:
-    """A job as a list shows it; the numbers are those of the repository and of the issue or pull request."""
-
-    id: str
-    kind: str
-    state: JobState
-    repository_id: int | None
-    number: int | None
-    attempts: int
-    worker: str
-    created_at: datetime
-    run_after: datetime
-    ended_at: datetime | None
-    reason: str
-
-
-_SHOWN = [jobs.c[each.name] for each in fields(ListedJob)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +26,14 @@ class JobControl:
 
     def listed(
         self, states: Collection[JobState], *, kind: str = "", repositories: Collection[int] = (), most: int
-    ) -> list[ListedJob]:
+    ) -> list[StoredJob]:
         """Jobs in these states, the youngest first."""
-        query = select(*_SHOWN).where(jobs.c.state.in_(states))
+        query = select(jobs).where(jobs.c.state.in_(states))
         query = query.where(jobs.c.kind == kind) if kind else query
         query = query.where(jobs.c.repository_id.in_(repositories)) if repositories else query
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(jobs.c.created_at.desc(), jobs.c.id).limit(most)).mappings()
-            return [ListedJob(**{**row, "state": JobState(row["state"])}) for row in rows]
+            return list(map(stored_job, rows))
 
     def matching(self, prefix: str) -> list[str]:
         """The ids that begin so, two at most."""
@@ -101,6 +81,10 @@ class JobControl:
         with self.database.reading() as connection:
             since: datetime | None = connection.execute(select(documents.c.created_at).where(_drained())).scalar()
         return since
+
+
+def stored_job(row: RowMapping) -> StoredJob:
+    return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
 
 
 def is_drained(connection: Connection) -> bool:

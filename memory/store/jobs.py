@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter, itemgetter
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
 from memory.model.jobs import Claimer, Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
@@ -22,7 +22,7 @@ from memory.store.database import (
     queue_for,
     row_of,
 )
-from memory.store.job_control import is_drained
+from memory.store.job_control import is_drained, stored_job
 from memory.store.tables import deliveries, effects, holds, jobs
 from memory.store.turns import Turns, place
 
@@ -105,7 +105,7 @@ class Inbox:
         query = select(jobs).where(*about, jobs.c.created_at > when)
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
-        return [_stored(row) for row in rows]
+        return [stored_job(row) for row in rows]
 
     def under_way(self, kind: str) -> frozenset[int | None]:
         """The repositories that a job of this kind waits or runs for."""
@@ -207,10 +207,9 @@ class Inbox:
         """The job in its present state."""
         with self.database.reading() as connection:
             row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
-        return None if row is None else _stored(row)
+        return None if row is None else stored_job(row)
 
     def effect(self, key: str) -> Effect | None:
-        """The effect with this key."""
         with self.database.reading() as connection:
             return _effect(connection, key)
 
@@ -308,10 +307,6 @@ def _lease(
     grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None}))
     return leased
-
-
-def _stored(row: RowMapping) -> StoredJob:
-    return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
 
 
 def _without_doubles(batch: Iterable[Delivery]) -> Iterator[list[Delivery]]:

@@ -84,7 +84,6 @@ class Ledger:
             return len(new)
 
     def decision(self, decision_id: str) -> Decision | None:
-        """The decision with this id."""
         return next(iter(self._decisions(select(decisions.c.body).where(decisions.c.id == decision_id))), None)
 
     def decisions_about(self, subject: str) -> list[Decision]:
@@ -98,14 +97,10 @@ class Ledger:
     def latest(self, repository: str) -> Decision | None:
         """The last decision in a repository, if there is any."""
         query = select(decisions.c.body).where(decisions.c.repository == repository)
-        with self.database.reading() as connection:
-            body = connection.execute(
-                query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
-            ).scalar_one_or_none()
-        return None if body is None else load(Decision, body)
+        newest = query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
+        return next(iter(self._decisions(newest)), None)
 
     def outcome(self, decision_id: str) -> Outcome | None:
-        """The outcome of a decision, if it has one yet."""
         with self.database.reading() as connection:
             query = select(outcomes.c.body).where(outcomes.c.decision_id == decision_id)
             body = connection.execute(query).scalar_one_or_none()
@@ -121,6 +116,13 @@ class Ledger:
         batches = in_batches(dict.fromkeys(decision_ids))
         live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
         return sorted(live, key=lambda signal: (signal.created_at, signal.id))
+
+    def live_signals_of(self, decision_ids: Sequence[str]) -> Mapping[str, list[Signal]]:
+        """The same by decision; none for a decision without any."""
+        found: defaultdict[str, list[Signal]] = defaultdict(list)
+        for signal in self.live_signals(decision_ids):
+            found[signal.decision_id].append(signal)
+        return found
 
     def taught(self, teacher: int, label: str, since: datetime, kinds: Collection[SignalKind]) -> tuple[int, int]:
         """How many signals of these kinds, with weight, an account has given since, taken back or not; and of them on `label`."""
@@ -251,7 +253,6 @@ class Ledger:
         return self._decisions(query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(limit))
 
     def known(self, decision_ids: Iterable[str]) -> set[str]:
-        """Those of these ids that are decisions of this ledger."""
         with self.database.reading() as connection:
             return _known(connection, decision_ids)
 

@@ -285,7 +285,6 @@ def _of(key: Key) -> ColumnElement[bool]:
 
 
 def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
-    """These rows, by cell."""
     sums: Sums = {}
     columns = (cells.c[name] for name in (*SPOT, *ENTRY, "weight", "value"))
     for scope, key, strategy, factor, repository, teacher, period, weight, value in connection.execute(
@@ -296,7 +295,6 @@ def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
 
 
 def _rows(connection: Connection, spot: Spot, *which: ColumnElement[bool]) -> dict[Entry, Sum]:
-    """These rows of one cell."""
     here = and_(*(cells.c[name] == value for name, value in zip(SPOT, spot, strict=True)), *which)
     return rows_where(connection, here).get(spot, {})
 

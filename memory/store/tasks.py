@@ -192,7 +192,6 @@ class Posts:
         return self._sightings(sightings.c.fingerprint.startswith(prefix, autoescape=True)) if prefix else []
 
     def sightings_of(self, decision_ids: Iterable[str]) -> dict[str, Sighting]:
-        """The sightings of these decisions, by decision id."""
         found: dict[str, Sighting] = {}
         for ids in in_batches(decision_ids):
             found |= {each.decision_id: each for each in self._sightings(sightings.c.decision_id.in_(ids))}

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from bot.playground.models import App, WebhookDelivery
-from memory.model.jobs import Delivery, LeasedJob
+from memory.model.jobs import Delivery, LeasedJob, NewJob
 from memory.retrieval.embeddings import HashedWords
 from tests.playground import Playground, fail, minting_for
 from workers.errors import CannotRun, Unavailable
@@ -57,6 +57,12 @@ def later(playground: Playground, home: Path) -> JobContext:
     """A context for which an hour has passed since the webhooks were tried."""
     settings = load(WorkerSettings, home=home, github_url=playground.url)
     context = open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+    return under_lease(context)
+
+
+def under_lease(context: JobContext) -> JobContext:
+    """The context of a job, with its row."""
+    context.store.inbox.enqueue([NewJob(id=LEASED.id, kind=LEASED.kind, payload=b"")])
     return context.for_job(LEASED, Event())
 
 
@@ -219,7 +225,7 @@ def test_what_is_on_its_way_is_left_alone(playground: Playground, tmp_path: Path
     """A delivery of this minute may still arrive by itself."""
     settings = load(WorkerSettings, home=tmp_path, github_url=playground.url)
     before = tried(playground)
-    compare(open_job_context(settings, embedder=HashedWords()))
+    compare(under_lease(open_job_context(settings, embedder=HashedWords())))
     assert tried(playground) == before
 
 

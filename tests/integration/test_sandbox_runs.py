@@ -26,8 +26,9 @@ from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.launching import HIDDEN
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, discover, run_plainly, run_tests
-from workers.sandbox.tiers import SandboxTier, open_sandbox, problems
+from workers.sandbox.tiers import open_sandbox, problems
 from workers.sandbox.unsandboxed import UnsandboxedRunner
+from workers.settings import WorkerSettings, load
 
 pytestmark = pytest.mark.sandbox
 
@@ -632,15 +633,15 @@ def test_plain_processes_run_the_same_tests(shop: Path) -> None:
 def test_this_machine_has_a_sandbox() -> None:
     """A trial run really starts one."""
     assert problems(Bubblewrap()) == ()
-    assert isinstance(open_sandbox(SandboxTier.BUBBLEWRAP, unsafe=False), Bubblewrap)
+    assert isinstance(open_sandbox(load(WorkerSettings)), Bubblewrap)
 
 
 def test_without_bubblewrap_nothing_runs_unless_allowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The refusal names what to install; only the explicit setting goes without."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotRun, match="no sandbox: bubblewrap is not installed: install it"):
-        open_sandbox(SandboxTier.BUBBLEWRAP, unsafe=False)
-    assert isinstance(open_sandbox(SandboxTier.BUBBLEWRAP, unsafe=True), UnsandboxedRunner)
+        open_sandbox(load(WorkerSettings))
+    assert isinstance(open_sandbox(load(WorkerSettings, unsafe_without_sandbox=True)), UnsandboxedRunner)
 
 
 def test_a_bubblewrap_that_ends_without_a_word_is_started_again(tmp_path: Path) -> None:

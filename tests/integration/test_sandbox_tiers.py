@@ -25,7 +25,8 @@ from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.containers import LABEL, ContainerEngine, ContainerSandbox
 from workers.sandbox.report import TestOutcome
 from workers.sandbox.run_tests import discover, run_tests
-from workers.sandbox.tiers import SandboxTier, open_sandbox, problems, sandbox_of
+from workers.sandbox.tiers import open_sandbox, problems, sandbox_of
+from workers.settings import SandboxTier, WorkerSettings, load
 
 LIMITS = Limits(wall_seconds=60, memory_mb=256, disk_mb=16, processes=64)
 PODMAN = os.environ.get("PODMAN", "")
@@ -253,7 +254,8 @@ WORKER = """
 import sys
 from pathlib import Path
 from workers.ports import Workload
-from workers.sandbox.tiers import SandboxTier, sandbox_of
+from workers.sandbox.tiers import sandbox_of
+from workers.settings import SandboxTier
 inside = "import os, time; os.write(int(os.environ['APPRENTICE_REPORT_FD']), bytes([10])); time.sleep(9999)"
 workload = Workload(command=("python", "-c", inside), tree=Path(sys.argv[1]), python=Path(sys.executable))
 with sandbox_of(SandboxTier(sys.argv[2]), sys.argv[3], sys.argv[4]).session(workload) as session:
@@ -395,7 +397,7 @@ def test_the_same_files_as_bubblewrap(tmp_path: Path) -> None:
 def test_without_an_engine_nothing_runs(engine: str, reason: str) -> None:
     """The refusal is one line with what to do; no other sandbox is taken instead."""
     with pytest.raises(CannotRun) as refused:
-        open_sandbox(SandboxTier.DOCKER, engine, unsafe=False)
+        open_sandbox(load(WorkerSettings, sandbox=SandboxTier.DOCKER, sandbox_engine=engine))
     assert str(refused.value).startswith(f"no sandbox: {reason}; or, for repositories you trust fully")
 
 

@@ -26,7 +26,7 @@ from workers.messages.markdown import code, plain, prose
 from workers.redaction import redact
 from workers.repair.classify import normalised
 from workers.review.detectors.dependencies import Dependencies
-from workers.review.detectors.detector import Delta, HeadTree
+from workers.review.detectors.detector import Delta, SourceTree
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
 from workers.review.project_options import ini
@@ -50,7 +50,7 @@ def checked(detector: Secrets | Dependencies | Workflows, path: str) -> Callable
     """A detector on a file that a change adds as a whole, and that had other such lines before."""
 
     def run(text: str) -> object:
-        head = HeadTree(sources={path: text}, target_version="py311")
+        head = SourceTree(sources={path: text}, target_version="py311")
         added = {path: frozenset(range(1, len(split_lines(text)) + 1))}
         return detector.compare(Delta(head=head, base={path: text.replace("1", "2")}, added=added), [path])
 

@@ -110,7 +110,6 @@ class Checkout:
 
     @property
     def added_tests(self) -> dict[str, str]:
-        """The tests that were added."""
         return dict(self._added_tests)
 
     def overlay(self) -> dict[str, bytes | None]:

@@ -6,13 +6,12 @@ one level; it raises nothing, and where it fails everything stays.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
-from memory.model import Severity, Signal, TaskKind
+from memory.model import Severity, TaskKind
 from memory.preferences.model import verdict
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
@@ -71,9 +70,7 @@ def opinions(store: Store, repository: str) -> tuple[MaintainerOpinion, ...]:
         for decision in store.ledger.with_feedback(TaskKind.REVIEW, limit=READ)
         if decision.state.repository == repository and decision.state.label.startswith(f"{MODEL}-")
     ][:MOST]
-    signals: defaultdict[str, list[Signal]] = defaultdict(list)
-    for signal in store.ledger.live_signals([decision.id for decision in decisions]):
-        signals[signal.decision_id].append(signal)
+    signals = store.ledger.live_signals_of([decision.id for decision in decisions])
     sightings = store.posts.sightings_of([decision.id for decision in decisions])
     reasons = store.reasons.several([signal.id for given in signals.values() for signal in given], str)
     return tuple(

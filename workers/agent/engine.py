@@ -79,7 +79,6 @@ class LlmOptions:
     images: tuple[Image, ...] = ()
 
     def open(self, case: Case, deps: RepairDeps, previous: PreviousAttempts) -> LlmEngine:
-        """The engine for one repair."""
         return LlmEngine(self, case, deps, previous)
 
 

@@ -243,5 +243,4 @@ class AgentLoop:
             raise RunOver(RunEnd.LOOPED, f"{call.name} {call.arguments[:200]}")
 
     def ended(self, end: RunEnd, words: str) -> Run:
-        """The run as a value."""
         return Run(end=end, words=words, steps=self.queried, messages=self.conversation.messages)

@@ -1,10 +1,18 @@
-"""Builds source distributions and projects in the sandbox: no network, no secrets, and read-only build requirements."""
+"""Makes environments: builds source distributions and projects in the sandbox, and installs exact wheels.
+
+A build has no network, no secrets, and read-only build requirements. Installing copies files; no code of a package runs
+outside of the sandbox.
+"""
 
 from __future__ import annotations
 
 import json
+import tarfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -15,12 +23,11 @@ from packaging.version import Version
 
 from workers.environments.editable import build_inputs, editable_wheel, stated_metadata
 from workers.environments.fetching import RemoteFile, digest, fetched
-from workers.environments.installing import add_bytecode, install
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import LockedWheel, Resolver, Wanted, usable
 from workers.environments.store import EnvironmentStore
 from workers.environments.tree_files import TreeFiles, toml
-from workers.environments.uv_command import NoIndex, PackageIndexes
+from workers.environments.uv_command import NoIndex, PackageIndexes, run_uv
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
 
@@ -49,7 +56,12 @@ LEGACY = BuildSystem(requires=["setuptools<81", "wheel"])
 MOST_NESTED = 4
 """Build requirements that have to be built themselves, and theirs."""
 
-_SCRIPT = (Path(__file__).with_name("in_sandbox") / "build.py").read_text(encoding="utf-8")
+MOST_UNPACKED_MB, MOST_FILES = 8000, 200_000
+"""Of all wheels of an environment together."""
+
+_BUILD, _COMPILE = (
+    (Path(__file__).with_name("in_sandbox") / name).read_text(encoding="utf-8") for name in ("build.py", "compile.py")
+)
 _ENDINGS = {
     Ending.WALL_TIME: "ran longer than {0.wall_seconds:.3g} s and was stopped",
     Ending.CPU_TIME: "used more than {0.cpu_seconds} s of processor time and was stopped",
@@ -215,7 +227,7 @@ class Builder:
         """The answer of build.py in the sandbox. Raises BuildFailed with the reason."""
         spec = {"source": source.archive, "directory": source.directory, **asked}
         workload = Workload(
-            command=("python", "-c", _SCRIPT, json.dumps(spec)),
+            command=("python", "-c", _BUILD, json.dumps(spec)),
             tree=source.tree,
             python=python,
             env={
@@ -265,3 +277,73 @@ def _write_below(root: Path, path: str, content: bytes) -> None:
     target = root / pure
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     target.write_bytes(content)
+
+
+# ── Installing ──
+
+
+def install(interpreter: Interpreter, wheels: Sequence[tuple[LockedWheel, Path]], new: Path) -> None:
+    """Make a virtual environment of the wheels in the empty directory `new`, which can be renamed later.
+
+    uv runs the environment's interpreter while it is still empty, and never again: what is installed could start with it.
+    """
+    _refuse_bombs([path for _, path in wheels])
+    python = new / "bin" / "python"
+    with TemporaryDirectory(dir=new.parent) as name:
+        aside = Path(name)
+        for _, path in wheels:
+            (aside / path.name).hardlink_to(path)
+        pins = aside / "pins.txt"
+        lines = (f"{each.name}=={each.version} --hash=sha256:{each.file.sha256}\n" for each, _ in wheels)
+        pins.write_text("".join(lines), encoding="utf-8")
+        cache = aside / "uv"
+        run_uv(
+            *("venv", "--no-project", "--no-config", "--relocatable", "--allow-existing"),
+            *("--python", str(interpreter.python), str(new)),
+            at=aside,
+            cache_directory=cache,
+        )
+        run_uv(
+            *("pip", "install", "--no-config", "--no-deps", "--no-build", "--no-index", "--find-links", str(aside)),
+            *("--require-hashes", "--link-mode", "hardlink", "--python", str(python), "-r", str(pins)),
+            at=aside,
+            cache_directory=cache,
+        )
+
+
+def _refuse_bombs(wheels: Sequence[Path]) -> None:
+    """Raise CannotRun for wheels that unpack to more than the limits together, before anything is unpacked."""
+    size = files = 0
+    for path in wheels:
+        try:
+            with zipfile.ZipFile(path) as wheel:
+                entries = wheel.infolist()
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise CannotRun(f"{path.name} is no wheel: {error}") from error
+        size, files = size + sum(entry.file_size for entry in entries), files + len(entries)
+        if size > MOST_UNPACKED_MB << 20 or files > MOST_FILES:
+            raise CannotRun(
+                f"the packages unpack to more than {MOST_UNPACKED_MB} MB or {MOST_FILES} files: {path.name} refused"
+            )
+
+
+def add_bytecode(sandbox: Sandbox, interpreter: Interpreter, new: Path, limits: Limits) -> None:
+    """Add bytecode, without which every run of the tests would compile the packages anew. Its failure costs time alone."""
+    packages = (new / "lib" / f"python{interpreter.minor}" / "site-packages").resolve()
+    with TemporaryDirectory(prefix="apprentice-empty-") as empty:
+        workload = Workload(
+            command=("python", "-I", "-S", "-c", _COMPILE, str(packages)),
+            tree=Path(empty),
+            python=new / "bin" / "python",
+            limits=replace(limits, output_kb=max(limits.output_kb, 64 << 10)),
+        )
+        report = sandbox.run(workload).report
+    with suppress(tarfile.TarError, OSError), tarfile.open(fileobj=BytesIO(report), mode="r:") as packed:
+        for member in packed:
+            target, content = (packages / member.name).resolve(), packed.extractfile(member)
+            is_ours = target.match("__pycache__/*.pyc") and target.is_relative_to(packages) and not target.exists()
+            if content is not None and is_ours:
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(content.read())
+                for made, mode in ((target, 0o644), (target.parent, 0o755)):
+                    made.chmod(mode)  # whatever our umask is: a sandbox reads it as another user

@@ -83,7 +83,6 @@ def _script(pyproject: Table, name: str) -> Commands:
 
 
 def _task(tasks: Table, name: str, seen: set[str]) -> Commands:
-    """A task with those that it names, each once."""
     seen.add(name)
     task = tasks.get(name)
     parts = table(task)

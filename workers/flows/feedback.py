@@ -5,7 +5,7 @@ Each signal counts by the permission of its user, looked up when it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -26,11 +26,11 @@ from memory.model import (
 )
 from memory.reflections import digest, keep
 from memory.rewards import trusted
-from workers.diffs import apply_unified, parse_diff, patched, split_lines
+from workers.diffs import apply_unified, parse_diff, patched
 from workers.errors import Gone, NoAccess
 from workers.flows.finding_outcomes import record_left_unchanged
-from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_replaced
-from workers.flows.pinning import GIVEN_UP
+from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_made, was_replaced
+from workers.flows.pinning import later_jobs
 from workers.flows.readings import reading_owner
 from workers.flows.replies import post_comment, reply_to_outsider
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED
@@ -46,10 +46,8 @@ from workers.jobs import (
     StopWatching,
     SubjectKind,
     TrackPull,
-    decodable,
 )
 from workers.messages import conversation
-from workers.review.suggestions import difference
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -86,17 +84,9 @@ def _is_outdated(job: Feedback, context: JobContext) -> bool:
     """Whether a later event takes back what this one says, or says again what this one takes back. Jobs that wait for GitHub are
     overtaken by those that do not need it.
     """
-    same = (each for each in _later(job, context) if isinstance(each, Feedback) and each.source == job.source)
+    later = later_jobs(job.repository.id, job.number, context)
+    same = (each for each in later if isinstance(each, Feedback) and each.source == job.source)
     return any(each.kind is job.kind and each.undone is not job.undone for each in same)
-
-
-def _later(job: Feedback | TrackPull, context: JobContext) -> Iterator[Job]:
-    """The jobs like this one, about the same number, that were stored after it."""
-    inbox = context.store.inbox
-    own = inbox.job(context.job_id)
-    assert own is not None, "a job runs from its row"
-    later = inbox.stored_after(own.created_at, own.kind, job.repository.id, job.number)
-    return decodable(each.payload for each in later if each.state not in GIVEN_UP)
 
 
 def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
@@ -135,7 +125,6 @@ def _decisions(posts: Sequence[Post]) -> list[str]:
 
 
 def _posts(job: Feedback, context: JobContext) -> list[Post]:
-    """The posts that the feedback judges."""
     repository, subject = job.repository.key, job.subject
     match subject.kind:
         case SubjectKind.CONVERSATION:
@@ -204,7 +193,8 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     github = context.connect(job.repository)
     _record_applied_suggestions(job, watched, github, context)
     if job.closed:
-        open_again = any(isinstance(each, TrackPull) and not each.closed for each in _later(job, context))
+        later = later_jobs(job.repository.id, job.number, context)
+        open_again = any(isinstance(each, TrackPull) and not each.closed for each in later)
         for post in watched:
             _record_reactions(post, github, context)
             if not open_again:
@@ -225,7 +215,6 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
 
 
 def stop_watching(job: StopWatching, context: JobContext) -> Sequence[Job]:
-    """Watch no post of a repository any more."""
     context.store.posts.unwatch_all(job.repository.key)
     return ()
 
@@ -294,9 +283,7 @@ def _repair_applied(post: Post, mirror: Mirror, job: TrackPull, context: JobCont
     before, after = text_at(mirror, task.sha, file.path), mirror.text(job.head_sha, file.path)
     if before is None or after is None:
         return False
-    lines = frozenset(range(1, len(split_lines(before)) + 1))
-    suggestion = difference(before, apply_unified(before, attempt.patch), lines)
-    return suggestion is not None and was_applied(suggestion, before, after)
+    return was_made(before, apply_unified(before, attempt.patch), after)
 
 
 def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:

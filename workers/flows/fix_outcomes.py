@@ -124,20 +124,21 @@ class _FixedFile:
 
     def is_kept(self, now: str) -> bool:
         """Whether a text still has the edit; comments and the form of the code do not count."""
-        return _tree(now) == _tree(self.fixed) or self._made(self.without, self.fixed, now)
+        return _tree(now) == _tree(self.fixed) or was_made(self.without, self.fixed, now)
 
     def is_in(self, now: str | None) -> bool | None:
         """Whether a text has the edit; None where it has neither the edit nor what was there before."""
         if now is None:
             return None
-        if self._made(self.without, self.fixed, now) or now == self.fixed:
+        if was_made(self.without, self.fixed, now) or now == self.fixed:
             return True
-        return False if self._made(self.fixed, self.without, now) or now == self.without else None
+        return False if was_made(self.fixed, self.without, now) or now == self.without else None
 
-    @staticmethod
-    def _made(old: str, new: str, now: str) -> bool:
-        found = difference(old, new, frozenset(range(1, len(split_lines(old)) + 1)))
-        return found is not None and was_applied(found, old, now)
+
+def was_made(old: str, new: str, now: str) -> bool:
+    """Whether a text that may have changed elsewhere has the edit from `old` to `new`."""
+    found = difference(old, new, frozenset(range(1, len(split_lines(old)) + 1)))
+    return found is not None and was_applied(found, old, now)
 
 
 def _tree(text: str) -> str:

@@ -8,9 +8,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from memory.evaluation.rollback import check
-from memory.model.jobs import JobState
 from memory.store.documents import HookLogPosition
 from workers.errors import CannotRun, Limited, Unavailable
+from workers.flows.pinning import later_jobs
 from workers.flows.replies import may_command
 from workers.history.learn import learn
 from workers.job_context import JobContext
@@ -97,7 +97,7 @@ def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
 
     Of several jobs the newest does the work: together they would ask for the same, and for more than GitHub allows."""
     hook = context.hook()
-    if hook is not None and not _newer(context):
+    if hook is not None and not any(later_jobs(None, None, context)):
         now = context.clock()
         position = context.store.hook_log.read() or HookLogPosition(until=now - KEPT)
         try:
@@ -106,12 +106,6 @@ def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
             context.store.hook_log.write(HookLogPosition(until=position.until))
             raise
     return ()
-
-
-def _newer(context: JobContext) -> bool:
-    own = context.leased and context.store.inbox.job(context.leased.id)
-    later = context.store.inbox.stored_after(own.created_at, own.kind, None, None) if own else ()
-    return any(each.state not in (JobState.FAILED, JobState.DEAD) for each in later)
 
 
 def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition, now: datetime) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memory.model.jobs import JobState
+from memory.model.jobs import JobState, StoredJob
 from workers.flows.replies import may_command
 from workers.job_context import JobContext
 from workers.jobs import Fix, Job, ReviewPull, TrackPull, decodable
@@ -41,17 +41,26 @@ def track_unknown_head(job: Fix | ReviewPull, pull: PullRequest, context: JobCon
 
 def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bool:
     """Whether a later job does the same, for a user who may command it, or for the same commit."""
-    kind, number = ("fix", job.issue) if isinstance(job, Fix) else ("review", job.number)
-    inbox = context.store.inbox
-    own = inbox.job(context.job_id)
-    assert own is not None, "a job runs from its row"
-    later = inbox.stored_after(own.created_at, kind, job.repository.id, number)
-    jobs = decodable(each.payload for each in later if each.state not in GIVEN_UP)
-    same = (each for each in jobs if isinstance(each, Fix | ReviewPull) and _is_same(job, each))
+    number = job.issue if isinstance(job, Fix) else job.number
+    later = later_jobs(job.repository.id, number, context)
+    same = (each for each in later if isinstance(each, Fix | ReviewPull) and _is_same(job, each))
     return any(not each.commanded or may_command(github, each.actor) for each in same)
 
 
 GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
+
+
+def later_jobs(repository: int | None, number: int | None, context: JobContext) -> Iterator[Job]:
+    """The jobs like the running one, about a number or about none, that were stored after it and not given up."""
+    own = _own_row(context)
+    later = context.store.inbox.stored_after(own.created_at, own.kind, repository, number)
+    return decodable(each.payload for each in later if each.state not in GIVEN_UP)
+
+
+def _own_row(context: JobContext) -> StoredJob:
+    own = context.store.inbox.job(context.job_id)
+    assert own is not None, "a job runs from its row"
+    return own
 
 
 def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
@@ -66,7 +75,6 @@ def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
 
 
 def _head_when_asked(number: int, job: Fix | ReviewPull, context: JobContext) -> str:
-    asked = context.store.inbox.job(context.job_id)
-    assert asked is not None, "a job runs from its row"
-    seen = context.store.inbox.latest("track", job.repository.id, number, until=asked.created_at)
+    asked = _own_row(context).created_at
+    seen = context.store.inbox.latest("track", job.repository.id, number, until=asked)
     return next((each.head_sha for each in decodable([seen] if seen else ()) if isinstance(each, TrackPull)), "")

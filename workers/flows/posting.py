@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memory.model import Action, Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
+from workers.flows.replies import post_not_reviewed
 from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
 from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
@@ -270,18 +271,8 @@ def post_skipped(job: ReviewPull, pull: PullRequest, why: str, context: JobConte
     if pull.draft:
         return
     key = key_of_push(job.repository, pull.number, pull.head_sha, "skipped")
-    context.effects.once(
-        key,
-        make=lambda: github.create_check(
-            sha=pull.head_sha,
-            external_id=key,
-            conclusion="neutral",
-            title=reviews.CHECK_FAILED,
-            summary=configuration.skipped(why, bot_name=context.settings.bot_name),
-            annotations=(),
-        ),
-        find=lambda: github.find_check(sha=pull.head_sha, external_id=key),
-    )
+    summary = configuration.skipped(why, bot_name=context.settings.bot_name)
+    post_not_reviewed(pull.head_sha, summary, key, context, github)
 
 
 def _annotation(finding: Finding) -> Annotation:

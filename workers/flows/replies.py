@@ -131,7 +131,12 @@ def _comment(number: int, doing: str, report: ReportFailure, context: JobContext
 
 def _check(job: ReviewPull, reason: str, context: JobContext, github: GitHub) -> None:
     sha = job.head_sha or github.pull(job.number).head_sha
-    key = f"{context.job_id}:failed-check"
+    summary = conversation.could_not("review this", reason)
+    post_not_reviewed(sha, summary, f"{context.job_id}:failed-check", context, github)
+
+
+def post_not_reviewed(sha: str, summary: str, key: str, context: JobContext, github: GitHub) -> None:
+    """Write one neutral check run about a commit that is not reviewed."""
     context.effects.once(
         key,
         make=lambda: github.create_check(
@@ -139,7 +144,7 @@ def _check(job: ReviewPull, reason: str, context: JobContext, github: GitHub) ->
             external_id=key,
             conclusion="neutral",
             title=review.CHECK_FAILED,
-            summary=conversation.could_not("review this", reason),
+            summary=summary,
             annotations=(),
         ),
         find=lambda: github.find_check(sha=sha, external_id=key),

@@ -54,7 +54,6 @@ def _retry_of_reads() -> _CountedRetry:
 def client(
     base_url: str, token: str, installation_id: int, seconds_between_writes: float = SECONDS_BETWEEN_WRITES
 ) -> Github:
-    """A client that acts with one token of an installation."""
     made = Github(
         auth=Auth.Token(token),
         base_url=base_url,

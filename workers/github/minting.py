@@ -255,7 +255,6 @@ class MintingClient:
         return True
 
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
-        """A token for this repository alone."""
         minted = self._ask(MintToken(repository_id=repository_id, installation_id=installation_id), MintedToken)
         own_secrets.add_token(minted.token)
         return minted

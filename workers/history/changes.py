@@ -16,7 +16,7 @@ from pathlib import Path
 from workers.diffs import Change, FileChange, FileStatus, parse_diff
 from workers.errors import CannotRun
 from workers.git_command import GitLimits, commit_time, environment, limit, program
-from workers.review.detectors.detector import Detector, HeadTree, joined
+from workers.review.detectors.detector import Detector, SourceTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import FindingWithFix, seen_in
 from workers.review.read_report import why_skipped, why_unfit
@@ -207,7 +207,7 @@ def _text(sha: str, file: FileChange, blobs: Blobs) -> str | None:
 
 def _detected(group: Sequence[tuple[PastChange, dict[str, str]]], detectors: Sequence[Detector]) -> list[ReadChange]:
     sources = {f"{at}/{path}": text for at, (_, texts) in enumerate(group) for path, text in texts.items()}
-    tree = HeadTree(sources=sources, target_version=OLDEST)
+    tree = SourceTree(sources=sources, target_version=OLDEST)
     parts = [some for some in (sorted(sources)[at::PARTS] for at in range(PARTS)) if some]
     with ThreadPoolExecutor(max(1, len(detectors) * len(parts))) as side_by_side:
         asked = [side_by_side.submit(each.detect, tree, some) for each in detectors for some in parts]

@@ -134,7 +134,6 @@ class _Open:
     decided: bool = False
 
     def decide(self, fate: Fate, now: PastChange) -> PastFinding:
-        """The finding with its fate."""
         self.decided = True
         return replace(self.found, fate=fate, until=now.position)
 

@@ -23,7 +23,7 @@ from memory.rewards import PATTERN
 from memory.sharing import Learnings
 from workers.history.asked_rules import AskedRules
 from workers.review.detectors.linters import Ruff
-from workers.review.detectors.rules import twin
+from workers.review.findings import rule_of
 from workers.review.project_options import RuffOptions
 
 MOST_VERDICTS = 20
@@ -61,7 +61,6 @@ class Forecast:
 
 
 def usual(chances: Chances) -> Action:
-    """The likeliest action."""
     return Action(max(chances, key=lambda action: chances[action]))
 
 
@@ -116,7 +115,7 @@ class Deciding:
             arm=Arm.LEARNED,
             suggestion_proven=proven,
             learnings=self.learnings,
-            past=self.lessons.hint(replace(past, rule=_in_history(past))) if self.lessons else None,
+            past=self.lessons.hint(replace(past, rule=rule_of(past))) if self.lessons else None,
         )
         chances = review_policy.posting_chances(
             appraisal.belief, finding, suggestion_proven=proven, slots_left=self.slots, rng=_generator(past.position)
@@ -145,7 +144,7 @@ class Deciding:
         state = review_policy.state_of(self.repository, finding)
         prior = review_policy.prior_of(finding, suggestion_proven=False)
         if self.lessons:
-            prior = review_policy.lifted(prior, self.lessons.hint(replace(past, rule=_in_history(past))).lift)
+            prior = review_policy.lifted(prior, self.lessons.hint(replace(past, rule=rule_of(past))).lift)
         for count in range(1, MOST_VERDICTS + 1):
             cell = Cell(weight=float(count), mean=float(accepted))
             cells = {(level, PATTERN, Factor.ACCEPTANCE): cell for level in state.levels()}
@@ -161,10 +160,6 @@ class Deciding:
 def _generator(seed: int) -> random.Random:
     """Numbers of a forecast's own: it takes none from the learner."""
     return random.Random(seed)  # noqa: S311  estimates shares, guards nothing
-
-
-def _in_history(past: PastFinding) -> str:
-    return twin(past.rule) if past.tool == "bandit" else past.rule
 
 
 def rule_outlooks(

@@ -90,7 +90,6 @@ _UNSEEN = "[picture omitted: this model reads no pictures]"
 
 
 def body_of(ask: ModelRequest, model: str, features: EndpointFeatures, *, stream: bool) -> dict[str, object]:
-    """The request body for an endpoint with these features."""
     shown = ask if features.tools else tools_as_text(ask)
     shown = shown if features.json_schema else schema_as_text(shown)
     limit = "max_tokens" if features.max_tokens else "max_completion_tokens"

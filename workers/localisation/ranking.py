@@ -82,7 +82,6 @@ class PythonSource:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names that it defines."""
         return frozenset(place.name.rpartition(".")[2] for place, _ in self.definitions)
 
     @cached_property
@@ -90,7 +89,6 @@ class PythonSource:
         return terms(f"{self.path} {' '.join(sorted(self.names))}")
 
     def lines(self, place: FunctionPlace) -> str:
-        """The text of a function."""
         return "\n".join(self.text.splitlines()[place.line - 1 : place.end_line])
 
 

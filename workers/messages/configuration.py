@@ -43,7 +43,6 @@ def in_answer(wrong: str) -> str:
 
 
 def mistakes_title(mistakes: Sequence[Mistake]) -> str:
-    """Their number, in a title."""
     return f"{counted(len(mistakes), 'mistake')} in {PATH}"
 
 

@@ -18,7 +18,6 @@ def outsider(login: str) -> str:
 
 
 def help_text(bot_name: str) -> str:
-    """The answer to `help`."""
     return "\n".join(
         [
             "| command | what it does |",
@@ -103,7 +102,6 @@ def link_to(github_url: str) -> Callable[[TaskKind, str, int], str]:
 
 
 def commit_message(learnings: Learnings, *, skip_ci: bool) -> str:
-    """The commit's message."""
     lessons = counted(len(learnings.lessons), "lesson")
     return f"Write down this repository's learnings: {lessons}{SKIP_CI if skip_ci else ''}\n"
 

@@ -21,7 +21,6 @@ def fix_title(failure: Failure, path: str) -> str:
 
 
 def question_title(failure: Failure, path: str) -> str:
-    """The title of one that asks whether it is right."""
     return _title(f"Is this right for {words(failure.error_type)} in {words(path)}?")
 
 
@@ -153,7 +152,6 @@ def _shown(text: str, attempt: Attempt) -> str:
 
 
 def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
-    """The patch with its proof."""
     return [_patch(attempt.patch), "", *proof_section(proof)]
 
 

@@ -199,7 +199,6 @@ class Clues:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that are missing or wrong."""
         found = (self.undefined, self.attribute, self.keyword, self.key, self.imported, *self.missing)
         return tuple(name for name in found if name)
 

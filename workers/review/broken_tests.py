@@ -163,7 +163,6 @@ class TestComparison:
         return replace(rest, results=(*rest.results, *(each for each in first.results if each.id not in known)))
 
     def _all_tests(self) -> set[str]:
-        """The files that are called as tests are."""
         tree = self.head.tree
         return {str(file.relative_to(tree)) for file in python_files(tree) if is_test_file(file.name)}
 

@@ -19,7 +19,7 @@ from workers.review.broken_tests import ComparedTests, TestComparison
 from workers.review.culprit import Culprit, CulpritSearch
 from workers.review.detectors.configuration import RepositoryFile
 from workers.review.detectors.dependencies import Dependencies
-from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
+from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, SourceTree, joined
 from workers.review.detectors.linters import Bandit, Configured, Ruff
 from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
@@ -64,7 +64,7 @@ class Reading:
         of_trees = [detector.name for detector in self.detectors if detector.reads(path)]
         return of_trees + [detector.name for detector in self.change_detectors if detector.reads(path)]
 
-    def detect(self, tree: HeadTree) -> Detection:
+    def detect(self, tree: SourceTree) -> Detection:
         """What the detectors that read one tree see in another one."""
         paths = sorted(tree.sources)
         return joined(_side_by_side([partial(each.detect, tree, paths) for each in self.detectors]))
@@ -81,7 +81,7 @@ class Reading:
         Asked of the files in `doubted` alone: to read a base takes as long as to read a head.
         """
         sources = {path: text for path, text in self.delta.base.items() if path in doubted}
-        base = HeadTree(sources=sources, target_version=self.delta.head.target_version)
+        base = SourceTree(sources=sources, target_version=self.delta.head.target_version)
         detection = self.detect(base) if sources else Detection()
         before = seen_in(detection.findings, base.sources)
         broken = {each.finding.path for each in before if each.finding.rule == SYNTAX_ERROR}
@@ -308,7 +308,7 @@ def _reviewed(
     )
 
 
-def _head(root: Path, change: Change) -> tuple[Change, HeadTree, dict[str, FileCoverage]]:
+def _head(root: Path, change: Change) -> tuple[Change, SourceTree, dict[str, FileCoverage]]:
     """The change as it counts, the files to read, and what becomes of the others."""
     sources, left_out, as_counted = dict[str, str](), dict[str, FileCoverage](), dict[str, FileChange]()
     room = Room()
@@ -323,10 +323,10 @@ def _head(root: Path, change: Change) -> tuple[Change, HeadTree, dict[str, FileC
         else:
             sources[file.path], as_counted[file.path] = text, with_what_counts(file, text)
     counted = Change(files=tuple(as_counted.get(file.path, file) for file in change.files))
-    return counted, HeadTree(sources=sources, target_version=target_version(root)), left_out
+    return counted, SourceTree(sources=sources, target_version=target_version(root)), left_out
 
 
-def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
+def _delta(base: Path, change: Change, head: SourceTree) -> Delta:
     """The same files as they were, under the names they have now; without those that cannot be read."""
     sources = {}
     for file in change.files:
@@ -373,7 +373,7 @@ def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) 
     return (ruff, Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
 
 
-def readers_of_changes(sandbox: Sandbox, base: Path, head: HeadTree) -> tuple[ChangeDetector, ...]:
+def readers_of_changes(sandbox: Sandbox, base: Path, head: SourceTree) -> tuple[ChangeDetector, ...]:
     """The detectors that compare both sides."""
     return (
         Secrets(),

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memory.model import Finding, Severity
+from memory.model import Finding, PastFinding, Severity
 from workers.diffs import split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import twin
@@ -142,7 +142,7 @@ def _place(found: RawFinding) -> tuple[int, int, str, str]:
     return found.line, found.column, found.rule, found.message
 
 
-def rule_of(found: RawFinding | Finding) -> str:
+def rule_of(found: RawFinding | Finding | PastFinding) -> str:
     """What a finding is about: ruff's rule where bandit reports the same, for either tool may have failed once."""
     return twin(found.rule) if found.tool == "bandit" else found.rule
 

@@ -17,7 +17,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from memory.parsing import BOM
-from workers.environments.tree_files import parsed_ini, toml
+from workers.environments.tree_files import parsed_ini, table, toml
 from workers.review.detectors.rules import is_of
 from workers.review.source import Unread, read_text
 
@@ -127,7 +127,7 @@ def ruff_options(base: Path) -> RuffOptions:
 
     Without any of ruff's, what the repository tells flake8: the codes are the same.
     """
-    in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "ruff")
+    in_pyproject = table(_toml(base, "pyproject.toml"), "tool", "ruff")
     found = next(
         (each for each in (_toml(base, ".ruff.toml"), _toml(base, "ruff.toml")) if each is not None), in_pyproject
     )
@@ -260,7 +260,7 @@ def _harmless(wanted: object) -> tuple[str, ...]:
 
 def target_version(root: Path) -> str:
     """The oldest Python that the project declares, as ruff writes it; the newest we know when it declares none."""
-    stated = table(_toml(root, "pyproject.toml") or {}, "project").get("requires-python")
+    stated = table(_toml(root, "pyproject.toml"), "project").get("requires-python")
     minors = [int(minor) for minor in _MINIMUM.findall(stated)] if isinstance(stated, str) else []
     return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
 
@@ -283,7 +283,7 @@ def _is_imported(path: Path) -> bool:
 
 def mypy_options(base: Path) -> MypyOptions | None:
     """From `mypy.ini`, `.mypy.ini`, `pyproject.toml` or `setup.cfg`; None where mypy is not set up."""
-    in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
+    in_pyproject = table(_toml(base, "pyproject.toml"), "tool", "mypy")
     inis = [_ini(base, name, "mypy") for name in ("mypy.ini", ".mypy.ini", "setup.cfg")]
     tables = (*inis[:2], in_pyproject, inis[2])
     found = next(filter(None, tables), None)
@@ -309,7 +309,6 @@ def _truth(value: object) -> bool | None:
 
 
 def _ini(base: Path, name: str, section: str) -> Mapping[str, object]:
-    """A section of a file; empty without one."""
     try:
         parser = ini(read_text(base, name))
     except (Unread, configparser.Error):
@@ -330,12 +329,6 @@ def _toml(base: Path, name: str) -> dict[str, object] | None:
 def ini(text: str) -> configparser.ConfigParser:
     """The document; raises configparser.Error."""
     return parsed_ini(configparser.ConfigParser(interpolation=None, strict=False), text.removeprefix(BOM))
-
-
-def table(within: Mapping[str, object], key: str) -> dict[str, object]:
-    """A table within another one of a document; empty without one."""
-    found = within.get(key)
-    return found if isinstance(found, dict) else {}
 
 
 def _strings(value: object) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from memory.parsing import BOM
 from workers.diffs import FileChange, FileStatus, split_lines
 from workers.review.detectors.dependencies import Dependencies
-from workers.review.detectors.rules import is_test_path
+from workers.review.detectors.rules import is_lock_file, is_test_path
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
 from workers.review.source import Unread, is_binary, is_unicode, read_text
@@ -159,7 +159,6 @@ _CODE_NAMES = (
     "py pyi pyx js jsx ts tsx go rs java kt c h cc cpp hpp cs rb php swift scala sh bash ps1 sql html vue svelte lua"
 )
 CODE = frozenset(f".{suffix}" for suffix in _CODE_NAMES.split())
-_LOCK = frozenset({"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock", "go.sum"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,11 +197,8 @@ def by_priority(files: Sequence[FileChange]) -> list[FileChange]:
 
 
 def _rank(path: str) -> int:
-    name = PurePosixPath(path).name
     if _acts(path):
         return 0
-    if name in _LOCK or name.endswith(".lock"):
-        return 4
     if PurePosixPath(path).suffix not in CODE:
-        return 3
+        return 4 if is_lock_file(path) else 3
     return 2 if is_test_path(path) else 1

@@ -25,7 +25,7 @@ from memory.model import Proof, Suggestion, SuiteCount
 from memory.parsing import PARSE_ERRORS, parse_module, parsed
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
-from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
+from workers.review.detectors.detector import Detection, FixEdit, SourceTree, ToolFix
 from workers.review.findings import FindingWithFix, harm, order, seen_in
 from workers.review.import_graph import ImportGraph
 from workers.sandbox.report import TestReport
@@ -176,9 +176,9 @@ def _code(text: str) -> str:
 
 def that_help(
     found: Sequence[SuggestionDraft],
-    head: HeadTree,
+    head: SourceTree,
     seen: Sequence[FindingWithFix],
-    detect: Callable[[HeadTree], Detection],
+    detect: Callable[[SourceTree], Detection],
 ) -> list[SuggestionDraft]:
     """The drafts after which the detectors report the rule less often and no rule more often; all are read in one run."""
     variants = {f"{number}/{draft.path}": draft.text for number, draft in enumerate(found)}

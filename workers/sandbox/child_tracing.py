@@ -20,7 +20,6 @@ HERE = os.path.dirname(__file__)
 
 
 def trace(directory: str) -> None:
-    """Trace from here on."""
     place = os.path.join(HERE, "apprentice_probe", "tracing.py")
     spec = importlib.util.spec_from_file_location("apprentice_tracing", place)
     assert spec is not None, "it is a Python file"

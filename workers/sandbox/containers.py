@@ -103,23 +103,13 @@ class ContainerGroup:
         """Whether the kernel ended a process of the container because it reached its limit."""
         return self.engine.call("inspect", "--format", "{{.State.OOMKilled}}", self.name).stdout.strip() == b"true"
 
+    def kill(self) -> None:
+        """Kill the container. The engine would wait for a client that still runs."""
+        self.engine.call("kill", self.name)
+
     def remove(self) -> None:
         """Kill what is left, and remove the container."""
         self.engine.call("rm", "--force", self.name)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerTree(ProcessTree):
-    """A container with the processes that carry its streams."""
-
-    container: ContainerGroup
-
-    def kill(self) -> None:
-        """Kill the client, which the engine would wait for, and the container, unless it ended by itself."""
-        runs = self.process.poll() is None
-        ProcessTree.kill(self)
-        if runs:
-            self.container.engine.call("kill", self.container.name)
 
 
 class ContainerSandbox:
@@ -176,7 +166,7 @@ class ContainerSandbox:
             numbers = (*known, descriptors.report_inside, int(stdin == subprocess.PIPE))
             relay = [sys.executable, "-I", "-S", str(RELAY), *map(str, numbers), *client]
             process = spawned(relay, descriptors, stdin)
-            tree = _tree(process_tree(process, process.pid, descriptors, grouped=True), group)
+            tree = process_tree(process, process.pid, descriptors, grouped=True, group=group)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, descriptors.status)
@@ -205,19 +195,6 @@ class ContainerSandbox:
         self.engine.information()
         if self.engine.call("image", "inspect", IMAGE).returncode:
             self.engine.asked("import", "-", IMAGE, given=empty_image())
-
-
-def _tree(tree: ProcessTree, group: ContainerGroup) -> ContainerTree:
-    return ContainerTree(
-        process=tree.process,
-        leader=tree.leader,
-        leader_handle=tree.leader_handle,
-        process_handle=tree.process_handle,
-        report=tree.report,
-        grouped=True,
-        group=group,
-        container=group,
-    )
 
 
 def arguments(workload: Workload, name: str, runtime: str, *, podman: bool) -> Iterator[str]:

@@ -43,10 +43,14 @@ class ControlGroup:
         events = dict(line.split() for line in (self.path / "memory.events").read_text(encoding="ascii").splitlines())
         return int(events["oom_kill"]) > 0
 
-    def remove(self) -> None:
-        """Kill what is left, and remove the group. Systemd removes one that stays when it stops the service."""
+    def kill(self) -> None:
+        """Kill every process of the run."""
         with suppress(OSError):  # cgroup.kill came with Linux 5.14
             (self.path / "cgroup.kill").write_text("1", encoding="ascii")
+
+    def remove(self) -> None:
+        """Kill what is left, and remove the group. Systemd removes one that stays when it stops the service."""
+        self.kill()
         deadline = time.monotonic() + DEATH_SECONDS
         while time.monotonic() < deadline:
             with suppress(OSError):

@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from workers.errors import BadInput, CannotRun
 from workers.ports import Workload
-from workers.sandbox.control_groups import ControlGroup
-from workers.sandbox.supervise import ProcessTree, readable
+from workers.sandbox.supervise import ProcessTree, RunGroup, readable
 
 WORKSPACE = Path("/workspace")
 """Where the sandbox shows the checkout."""
@@ -103,7 +102,7 @@ def process_tree(
     *,
     grouped: bool = False,
     file_systems: tuple[str, ...] = (),
-    group: ControlGroup | None = None,
+    group: RunGroup | None = None,
 ) -> ProcessTree:
     """The tree of a started process; its descriptors are its own. Raises ProcessLookupError when the leader is gone."""
     return ProcessTree(

@@ -47,7 +47,6 @@ def main() -> None:
 
 
 def write(descriptor: int, **line: object) -> None:
-    """Write one line of the report."""
     os.write(descriptor, (json.dumps(line) + "\n").encode())
 
 
@@ -72,7 +71,6 @@ def raised(work: Callable[[], object]) -> BaseException | None:
 
 
 def details(error: BaseException | None) -> dict[str, Any]:
-    """An error as the report has it."""
     kind, message = ("", "") if error is None else (type(error).__name__, str(error)[:LONGEST_MESSAGE])
     return {"type": kind, "message": message, "frames": [], "operands": []}
 

@@ -67,7 +67,6 @@ class Project:
     without_own_options: bool = False
 
     def with_own_options(self) -> Project:
-        """The same with these options."""
         if not self.without_own_options:
             return self
         return replace(self, test_command=self.test_command[: -len(NO_OWN_OPTIONS)], without_own_options=False)

@@ -32,11 +32,15 @@ OnReport = Callable[[bytes], bool]
 """Receives a piece of the report; false ends the run with Ending.OUTPUT."""
 
 
-class MemoryLimit(Protocol):
+class RunGroup(Protocol):
     """A control group that limits the memory of a run."""
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel ended the run, or a process of it, because it reached the limit."""
+        ...
+
+    def kill(self) -> None:
+        """Kill every process that is in it."""
         ...
 
 
@@ -57,10 +61,11 @@ class ProcessTree:
     report: int
     grouped: bool = False
     file_systems: tuple[str, ...] = ()
-    group: MemoryLimit | None = None
+    group: RunGroup | None = None
 
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
+        runs = self.process.poll() is None
         if self.grouped:
             descendants = usage_of(self.leader).pids[1:]
             with suppress(ProcessLookupError):
@@ -74,9 +79,10 @@ class ProcessTree:
         )  # the kernel reports an init's death after that of its whole namespace
         _kill_by_handle(self.process_handle)
         self.process.wait()
+        if runs and self.group is not None:
+            self.group.kill()
 
     def close(self) -> None:
-        """Close the descriptors."""
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from enum import StrEnum
 from pathlib import Path
 
 import structlog
@@ -21,19 +20,10 @@ from workers.sandbox.break_out import ATTACKS
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.containers import ContainerEngine, ContainerSandbox
 from workers.sandbox.unsandboxed import UnsandboxedRunner
-from workers.settings import WorkerSettings
+from workers.settings import SandboxTier, WorkerSettings
 
 _log = structlog.get_logger()
 SELF_TEST = Limits(wall_seconds=30.0, memory_mb=256, disk_mb=16)
-
-
-class SandboxTier(StrEnum):
-    """What keeps untrusted code from the host: namespaces, a container of Docker or Podman, gVisor's own kernel."""
-
-    BUBBLEWRAP = "bubblewrap"
-    DOCKER = "docker"
-    GVISOR = "gvisor"
-    PODMAN = "podman"
 
 
 def sandbox_of(tier: SandboxTier, engine: str = "", runtime: str = "") -> Sandbox:
@@ -86,30 +76,24 @@ def _self_test(sandbox: Sandbox) -> tuple[str, ...]:
     return tuple(f"the sandbox does not hold: {name.replace('_', ' ')}" for name in (*missing, *succeeded))
 
 
-def open_sandbox(tier: SandboxTier, engine: str = "", runtime: str = "", *, unsafe: bool) -> Sandbox:
-    """The sandbox for untrusted code, after its self-test. Raises CannotRun with the first problem, unless `unsafe` allows to
+def open_sandbox(settings: WorkerSettings) -> Sandbox:
+    """The sandbox that is set, after its self-test. Raises CannotRun with the first problem, unless the settings allow to
     run without a sandbox."""
-    sandbox = sandbox_of(tier, engine, runtime)
+    sandbox = sandbox_of(settings.sandbox, settings.sandbox_engine, settings.sandbox_runtime)
     found = problems(sandbox)
     if not found:
         return sandbox
-    if unsafe:
+    if settings.unsafe_without_sandbox:
         return UnsandboxedRunner()
     raise CannotRun(
         f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"
     )
 
 
-def sandbox_of_settings(settings: WorkerSettings) -> Sandbox:
-    """The sandbox that is set, after its self-test. Raises CannotRun."""
-    tier, engine, runtime = SandboxTier(settings.sandbox), settings.sandbox_engine, settings.sandbox_runtime
-    return open_sandbox(tier, engine, runtime, unsafe=settings.unsafe_without_sandbox)
-
-
 def log_sandbox(settings: WorkerSettings) -> None:
     """Log the sandbox of a worker that starts, after its self-test. Without one it does all that runs no code."""
     try:
-        sandbox = sandbox_of_settings(settings)
+        sandbox = open_sandbox(settings)
     except CannotRun as error:
         _log.warning("no sandbox", tier=settings.sandbox, reason=str(error))
         return

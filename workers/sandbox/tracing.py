@@ -141,7 +141,6 @@ class SettraceTracer(Tracer):
 
 
 def make_tracer(root: str) -> Tracer:
-    """The tracer for this interpreter."""
     return MonitoringTracer(root) if hasattr(sys, "monitoring") else SettraceTracer(root)
 
 

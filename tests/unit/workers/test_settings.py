@@ -12,7 +12,7 @@ from memory.rewards import WEIGHTS_VERSION
 from tests.databases import migrated_store
 from workers.context import check_worker, open_context
 from workers.errors import BadInput
-from workers.review.detectors.detector import MODEL, HeadTree
+from workers.review.detectors.detector import MODEL, SourceTree
 from workers.review.engine import readers_of_changes, readers_of_trees
 from workers.review_tool import OWN_DETECTORS
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -158,7 +158,7 @@ def test_model_strategies_reach_the_worker_as_they_were_set(monkeypatch: pytest.
 
 def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
     """The list of names that are refused is that of our detectors."""
-    head = HeadTree(sources={}, target_version="py311")
+    head = SourceTree(sources={}, target_version="py311")
     of_trees = readers_of_trees(Bubblewrap(), tmp_path, ())
     of_changes = readers_of_changes(Bubblewrap(), tmp_path, head)
     assert {each.name for each in of_trees} | {each.name for each in of_changes} | {MODEL} == OWN_DETECTORS

@@ -15,9 +15,9 @@ from packaging.utils import canonicalize_name
 from memory.model import Severity
 from memory.parsing import BOM
 from workers.diffs import split_lines
-from workers.environments.tree_files import toml
+from workers.environments.tree_files import table, toml
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
-from workers.review.project_options import ini, table
+from workers.review.project_options import ini
 
 SHORTEST = 5
 """Names shorter than this are close to too many others to mean anything."""
@@ -224,7 +224,7 @@ def _in_pyproject(text: str) -> Iterator[str]:
     lists += table(project, "optional-dependencies").values()
     for found in lists:
         yield from (each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
-    poetry = table(table(document, "tool"), "poetry")
+    poetry = table(document, "tool", "poetry")
     tables = [poetry, *(group for group in table(poetry, "group").values() if isinstance(group, dict))]
     for each in tables:
         yield from _of_poetry(table(each, "dependencies"))

@@ -76,8 +76,8 @@ class RawFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeadTree:
-    """The files of a change that are read, as text by path, and the oldest Python they must run on ("py39")."""
+class SourceTree:
+    """The files of one side of a change that are read, as text by path, and the oldest Python they must run on ("py39")."""
 
     sources: Mapping[str, str]
     target_version: str
@@ -91,7 +91,7 @@ class Delta:
     lines that the change added or rewrote, `hunks` its blocks in the diff.
     """
 
-    head: HeadTree
+    head: SourceTree
     base: Mapping[str, str]
     added: Mapping[str, frozenset[int]]
     hunks: Mapping[str, tuple[Hunk, ...]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Reader(Protocol):
 class Detector(Reader, Protocol):
     """Reads one side of a change."""
 
-    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         """Read `paths` of the tree. Every one of its kind was read, or is in `unread` with the reason."""
         ...
 
@@ -159,7 +159,7 @@ MAX_PART_CHARACTERS = 4_000_000
 
 
 def in_parts(
-    tree: HeadTree, paths: Sequence[str], read: Callable[[Sequence[str]], Detection], *, failures: int = 12
+    tree: SourceTree, paths: Sequence[str], read: Callable[[Sequence[str]], Detection], *, failures: int = 12
 ) -> Detection:
     """Read many files in parts. A part that fails is halved, so that one bad file does not hide its neighbours.
 
@@ -180,7 +180,7 @@ def in_parts(
     return joined(done)
 
 
-def _parts(tree: HeadTree, paths: Sequence[str]) -> list[list[str]]:
+def _parts(tree: SourceTree, paths: Sequence[str]) -> list[list[str]]:
     parts: list[list[str]] = []
     room = 0
     for path in paths:
@@ -200,7 +200,7 @@ _ROOT = "/workspace/"
 def run_tool(
     sandbox: Sandbox,
     arguments: Sequence[str],
-    tree: HeadTree,
+    tree: SourceTree,
     paths: Sequence[str],
     ours: Mapping[str, bytes] | None = None,
 ) -> CompletedRun:
@@ -215,7 +215,7 @@ def run_tool(
 def run_command(
     sandbox: Sandbox,
     command: tuple[str, ...],
-    tree: HeadTree,
+    tree: SourceTree,
     paths: Sequence[str],
     *,
     ours: Mapping[str, bytes] | None = None,

@@ -20,8 +20,8 @@ from workers.review.detectors.detector import (
     Category,
     Detection,
     FixEdit,
-    HeadTree,
     RawFinding,
+    SourceTree,
     ToolFix,
     answer,
     in_parts,
@@ -85,7 +85,7 @@ class Ruff:
     def reads(self, path: str) -> bool:
         return path.endswith((".py", ".pyi"))
 
-    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
             return ruff_findings(self._run(tree, some), everything=self._everything)
 
@@ -93,12 +93,12 @@ class Ruff:
 
     def rules(self) -> dict[str, str]:
         """The names, by code, of the rules that it asks for, as ruff itself lists them; raises DetectorFailed."""
-        nothing = HeadTree(sources={"nothing.py": ""}, target_version="py314")
+        nothing = SourceTree(sources={"nothing.py": ""}, target_version="py314")
         completed = self._run(nothing, tuple(nothing.sources), "--show-settings")
         listed = answer(Ruff.name, completed, lambda text: text.partition(_ENABLED)[2].partition("]")[0])
         return {code: name.replace("-", " ") for name, code in _RULE.findall(listed)}
 
-    def _run(self, tree: HeadTree, paths: Sequence[str], *more: str) -> CompletedRun:
+    def _run(self, tree: SourceTree, paths: Sequence[str], *more: str) -> CompletedRun:
         """With the project's options, as far as ruff takes them."""
         options = self._options
         for _ in range(MOST_REFUSED):
@@ -108,7 +108,7 @@ class Ruff:
             options = _without_refused(options, completed.stderr)
         return run_tool(self._sandbox, (*self._arguments(tree, options), *more), tree, paths)
 
-    def _arguments(self, tree: HeadTree, options: RuffOptions) -> tuple[str, ...]:
+    def _arguments(self, tree: SourceTree, options: RuffOptions) -> tuple[str, ...]:
         arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
         settings = _settings(self._lists, options.settings)
         return (*arguments, *(part for each in settings for part in ("--config", each)))
@@ -238,7 +238,7 @@ class Bandit:
     def reads(self, path: str) -> bool:
         return path.endswith(".py")
 
-    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
             arguments = _FORMAT if self._everything else (*_FORMAT, *_OURS)
             completed = run_tool(self._sandbox, arguments, tree, some, {_INI: b"[bandit]\n"})
@@ -301,7 +301,7 @@ class Configured:
         own = rest if top.isdigit() else path
         return any(fnmatchcase(own if "/" in each else PurePosixPath(own).name, each) for each in self._tool.files)
 
-    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
             completed = run_command(self._sandbox, self._command(some), tree, some, show=self._tool.show)
             sources = {path: tree.sources[path] for path in some}

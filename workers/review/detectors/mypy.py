@@ -24,8 +24,8 @@ from workers.review.detectors.detector import (
     Category,
     Delta,
     Detection,
-    HeadTree,
     RawFinding,
+    SourceTree,
     answer,
     complaint,
     in_parts,
@@ -80,7 +80,7 @@ class Mypy:
         accused = {found.path for found in head.findings}
         if not accused:
             return head
-        base = HeadTree(
+        base = SourceTree(
             sources={path: text for path, text in delta.base.items() if path in mine and text},
             target_version=delta.head.target_version,
         )
@@ -94,7 +94,7 @@ class Mypy:
             unread=head.unread,
         )
 
-    def _errors(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def _errors(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
             flags = (f"{name} = {value}\n" for name, value in sorted(self._options.flags.items()))
             ours = {_INI: "".join(("[mypy]\n", *flags)).encode()}
@@ -103,7 +103,7 @@ class Mypy:
         return in_parts(tree, paths, read, failures=8)
 
 
-def _parses(tree: HeadTree, path: str) -> bool:
+def _parses(tree: SourceTree, path: str) -> bool:
     """Whether mypy gets past the syntax of a file: one that it does not hides all others from it."""
     return parsed(tree.sources.get(path, "")) is not None
 

@@ -76,7 +76,6 @@ class Reported:
         fix: ToolFix | None,
         category: Category | None = None,
     ) -> RawFinding:
-        """A finding on the characters of `span`."""
         words = " ".join(message.split())
         return RawFinding(
             path=path,

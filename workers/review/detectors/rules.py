@@ -103,6 +103,14 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
+_LOCK_FILE = re.compile(r"[-.]lock(?:\.\w+)?$|^(?:go\.sum|npm-shrinkwrap\.json)$")
+
+
+def is_lock_file(path: str) -> bool:
+    """Whether a tool writes there which packages it chose."""
+    return _LOCK_FILE.search(PurePosixPath(path).name) is not None
+
+
 def is_wanted(rule: str, path: str, category: Category) -> bool:
     """Whether a finding is worth a comment here.
 

@@ -22,6 +22,7 @@ from memory.parsing import BOM
 from workers.diffs import split_lines
 from workers.redaction import FORMATS, REDACTED
 from workers.review.detectors.detector import Category, Delta, Detection, RawFinding, by_file
+from workers.review.detectors.rules import is_lock_file
 
 KNOWN, PRIVATE_KEY, PASSWORD = "SEC001", "SEC002", "SEC003"
 
@@ -53,7 +54,6 @@ _NOT_VALUES = re.compile(
     r"hash|digest|sha\d|md5|checksum|integrity|fingerprint|commit|public|_id\b|url|path|file|type|name$", re.IGNORECASE
 )
 _WORDS = re.compile(r"[A-Za-z]+(?:[-_.:][A-Za-z]+)*")
-_LOCK_NAMES = re.compile(r"(?:[-.]lock(?:\.\w+)?|^go\.sum|^npm-shrinkwrap\.json|^yarn\.lock)$|^package-lock\.json$")
 _EXAMPLE_PATH = re.compile(
     r"(^|/)(tests?|testing|testdata|fixtures?|mocks?|examples?|samples?|demos?|cassettes|docs?)/"
     r"|(^|/)(test_[^/]*|[^/]*_test\.\w+|conftest\.py)$|[._-](example|sample|template|dist)\b|\.(md|rst)$",
@@ -164,7 +164,7 @@ def _is_reported(secret: _Secret, text: str, *, quiet: bool) -> bool:
 
 def _is_quiet(path: str) -> bool:
     """Whether what merely looks like a secret is expected there."""
-    return _EXAMPLE_PATH.search(path) is not None or _LOCK_NAMES.search(PurePosixPath(path).name) is not None
+    return _EXAMPLE_PATH.search(path) is not None or is_lock_file(path)
 
 
 def has_checksum(token: str) -> bool:

@@ -12,7 +12,7 @@ from workers.agent.findings import ModelFinding, ReportedFinding
 from workers.agent.reviewer import ModelReviewer
 from workers.diffs import parse_diff, unified
 from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage
-from workers.review.detectors.detector import Category, Delta, HeadTree
+from workers.review.detectors.detector import Category, Delta, SourceTree
 
 PATH = "shop/till.py"
 BEFORE = "def paid(sums):\n    return sum(sums)\n"
@@ -50,7 +50,7 @@ def delta(before: str = BEFORE, after: str = AFTER, path: str = PATH, **others: 
     diff = unified(path, before or None, after) + "".join(unified(f"{n}.py", None, t) for n, t in others.items())
     change = parse_diff(diff)
     return Delta(
-        head=HeadTree(sources=sources, target_version="py311"),
+        head=SourceTree(sources=sources, target_version="py311"),
         base={path: before},
         added={file.path: file.added_lines for file in change.files},
         hunks={file.path: file.hunks for file in change.files},

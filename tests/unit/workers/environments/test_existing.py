@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.environments.existing import existing_python
+from workers.environments.interpreters import existing_python
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from memory.model import PastFinding, Severity
 from workers.history.changes import Blobs, PastChange, changes, positions, read
 from workers.history.outcomes import OutcomeTracker
-from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
+from workers.review.detectors.detector import Category, Detection, FixEdit, RawFinding, SourceTree, ToolFix
 
 Files = dict[str, str | bytes | None]
 ENVIRONMENT = {
@@ -72,7 +72,7 @@ class Dislike:
     def reads(self, path: str) -> bool:
         return path.endswith(".py")
 
-    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         return Detection(findings=tuple(found for path in paths for found in _disliked(path, tree.sources[path])))
 
 

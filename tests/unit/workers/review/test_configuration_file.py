@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workers.configuration.schema import PATH
 from workers.review.detectors.configuration import RepositoryFile
-from workers.review.detectors.detector import Delta, HeadTree
+from workers.review.detectors.detector import Delta, SourceTree
 
 
 def test_mistakes_on_changed_lines_are_found() -> None:
@@ -12,7 +12,9 @@ def test_mistakes_on_changed_lines_are_found() -> None:
     text = "silnet: true\nrules:\n  F401: of\n"
     sources = {PATH: text, f"old/{PATH}": text}
     delta = Delta(
-        head=HeadTree(sources=sources, target_version="py311"), base={}, added=dict.fromkeys(sources, frozenset({2, 3}))
+        head=SourceTree(sources=sources, target_version="py311"),
+        base={},
+        added=dict.fromkeys(sources, frozenset({2, 3})),
     )
     found = RepositoryFile().compare(delta, sorted(sources))
     assert not found.unread

@@ -4,7 +4,7 @@ import pytest
 
 from workers.diffs import changed_lines, parse_diff, unified
 from workers.review.detectors.dependencies import Dependencies, is_one_edit, mistaken_for
-from workers.review.detectors.detector import Delta, Detection, HeadTree
+from workers.review.detectors.detector import Delta, Detection, SourceTree
 
 COMMIT = "4f3c2b1a" * 5
 PINNED = "click==8.1.7\nflask==3.0.0\njinja2==3.1.4\nrequests==2.32.3\n"
@@ -15,7 +15,7 @@ POETRY = '[tool.poetry.dependencies]\npython = "^3.11"\nflask = "^3"\n'
 
 def read(path: str, before: str, after: str) -> Detection:
     added = changed_lines(parse_diff(unified(path, before, after)))
-    head = HeadTree(sources={path: after}, target_version="py311")
+    head = SourceTree(sources={path: after}, target_version="py311")
     return Dependencies().compare(Delta(head=head, base={path: before}, added=added), [path])
 
 

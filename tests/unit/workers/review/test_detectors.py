@@ -13,8 +13,8 @@ from workers.review.detectors.detector import (
     Category,
     Detection,
     DetectorFailed,
-    HeadTree,
     RawFinding,
+    SourceTree,
     in_parts,
 )
 from workers.review.detectors.linters import bandit_findings, ruff_findings
@@ -160,8 +160,8 @@ class Reader:
         return Detection(findings=tuple(_finding(path) for path in paths))
 
 
-def tree(paths: Sequence[str], text: str = "") -> HeadTree:
-    return HeadTree(sources=dict.fromkeys(paths, text), target_version="py311")
+def tree(paths: Sequence[str], text: str = "") -> SourceTree:
+    return SourceTree(sources=dict.fromkeys(paths, text), target_version="py311")
 
 
 def _finding(path: str) -> RawFinding:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from workers.ports import CompletedRun, Ending, Workload
-from workers.review.detectors.detector import Delta, DetectorFailed, HeadTree, RawFinding
+from workers.review.detectors.detector import Delta, DetectorFailed, RawFinding, SourceTree
 from workers.review.detectors.mypy import Mypy, errors_in, new_among, typed_files
 from workers.review.project_options import MypyOptions
 
@@ -64,7 +64,7 @@ class NothingRuns:
 
 def test_without_the_extra_each_typed_file_counts_as_not_read() -> None:
     """Nothing runs, and no file looks as if its types had been read."""
-    tree = HeadTree(sources={"a.py": "x = 1\n", "b.py": "y = 2\n"}, target_version="py311")
+    tree = SourceTree(sources={"a.py": "x = 1\n", "b.py": "y = 2\n"}, target_version="py311")
     detector = Mypy(NothingRuns(), frozenset({"a.py"}), installed=lambda: False)
     seen = detector.compare(Delta(head=tree, base={}, added={}, hunks={}), ["a.py", "b.py"])
     assert (seen.findings, dict(seen.unread)) == (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from memory.model import Severity
 from workers.diffs import Change
-from workers.review.detectors.detector import Category, Delta, Detection, HeadTree, RawFinding
+from workers.review.detectors.detector import Category, Delta, Detection, RawFinding, SourceTree
 from workers.review.engine import read_change
 
 
@@ -20,7 +20,7 @@ class Dislike:
     def reads(self, path: str) -> bool:
         return True
 
-    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+    def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         self._together.wait(timeout=10)
         self.given.append(list(paths))
         lines = [
@@ -50,7 +50,7 @@ def test_detectors_read_side_by_side_and_the_base_only_where_asked() -> None:
     together = threading.Barrier(2)
     foo, bar = Dislike("foo", together), Dislike("bar", together)
     base = {"a.py": "foo = 1\n", "b.py": "foo = 2\n"}
-    head = HeadTree(sources={"a.py": "foo = 1\nbar = 1\n", "b.py": "foo = 2\nfoo = 3\n"}, target_version="py312")
+    head = SourceTree(sources={"a.py": "foo = 1\nbar = 1\n", "b.py": "foo = 2\nfoo = 3\n"}, target_version="py312")
     delta = Delta(head=head, base=base, added={})
     reading = read_change([foo, bar], [], delta)
     assert sorted((each.finding.path, each.finding.line, each.finding.rule) for each in reading.seen) == [

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workers.redaction import redact
-from workers.review.detectors.detector import Category, Delta, FixEdit, HeadTree, RawFinding, ToolFix
+from workers.review.detectors.detector import Category, Delta, FixEdit, RawFinding, SourceTree, ToolFix
 from workers.review.detectors.secrets import Secrets, entropy, has_checksum
 from workers.review.findings import seen_in
 
@@ -23,7 +23,7 @@ TOKEN = ".".join(
 
 def found(path: str, text: str, *, base: str = "", added: set[int] | None = None) -> tuple[RawFinding, ...]:
     lines = frozenset(range(1, text.count("\n") + 2)) if added is None else frozenset(added)
-    head = HeadTree(sources={path: text}, target_version="py311")
+    head = SourceTree(sources={path: text}, target_version="py311")
     delta = Delta(head=head, base={path: base}, added={path: lines})
     return Secrets().compare(delta, [path]).findings
 

@@ -27,11 +27,13 @@ def test_what_matters_most_comes_first() -> None:
         changed("requirements.txt"),
         changed("shop/long.py", 90),
         changed("app.js", 5),
+        changed("file-lock.js", 4),
         changed("shop/short.py"),
         changed("tests/test_shop.py", 300),
         changed("README.md", 400),
         changed("data.json"),
         changed("package-lock.json", 9_000),
+        changed("npm-shrinkwrap.json", 8_000),
         changed("uv.lock"),
     ]
     assert by_priority(sorted(ordered, key=lambda file: file.path)) == ordered

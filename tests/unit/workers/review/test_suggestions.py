@@ -7,7 +7,7 @@ import pytest
 
 from memory.model import Severity
 from workers.messages.review import fixing_command
-from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
+from workers.review.detectors.detector import Category, Detection, FixEdit, RawFinding, SourceTree, ToolFix
 from workers.review.findings import seen_in
 from workers.review.suggestions import (
     CHANGES_NO_CODE,
@@ -211,7 +211,7 @@ class Said:
         self._rules = rules
         self._unread = unread
 
-    def __call__(self, tree: HeadTree) -> Detection:
+    def __call__(self, tree: SourceTree) -> Detection:
         found = [raw(rule, path=path) for path in tree.sources for rule in self._rules]
         return Detection(findings=tuple(found), unread=dict.fromkeys(tree.sources, "x") if self._unread else {})
 
@@ -231,5 +231,5 @@ def test_a_suggestion_must_help_by_the_detectors_word(after: Said, helps: bool) 
     """Its own finding is gone, no rule is reported more often, and the file could be read with it."""
     seen = seen_in([raw("F401"), raw("E711", line=2)], SOURCES)
     found = [each for each in drafts(seen, SOURCES, CHANGED) if each.seen.finding.rule == "F401"]
-    head = HeadTree(sources=SOURCES, target_version="py311")
+    head = SourceTree(sources=SOURCES, target_version="py311")
     assert bool(that_help(found, head, seen, after)) == helps

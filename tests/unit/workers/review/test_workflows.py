@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workers.diffs import changed_lines, parse_diff, unified
-from workers.review.detectors.detector import Delta, Detection, HeadTree
+from workers.review.detectors.detector import Delta, Detection, SourceTree
 from workers.review.detectors.workflows import Workflows
 
 PATH = ".github/workflows/ci.yml"
@@ -28,7 +28,7 @@ CHECKOUT = "actions/checkout@v4\n        with:\n          ref: ${{ github.event.
 
 def read(before: str, after: str, path: str = PATH) -> Detection:
     added = changed_lines(parse_diff(unified(path, before, after)))
-    head = HeadTree(sources={path: after}, target_version="py311")
+    head = SourceTree(sources={path: after}, target_version="py311")
     return Workflows().compare(Delta(head=head, base={path: before}, added=added), [path])
 
 
