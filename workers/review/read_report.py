@@ -38,7 +38,7 @@ class FileCoverage:
     """What became of one file of the change.
 
     `reason` is empty only when a detector that knows files of its kind read it, and no detector for it failed; one that
-    was SEARCHED holds no secret that we know of, and nothing else was looked for.
+    was SEARCHED holds no secret that we know of, and nothing else was looked for. In a document there is nothing else.
     """
 
     path: str
@@ -140,7 +140,7 @@ def coverage(path: str, readers: Sequence[str], unread: Mapping[str, str]) -> Fi
             names.setdefault(why, []).append(name)
         reason = "; ".join(f"not read by {' and '.join(each)}: {why}" for why, each in names.items())
         return FileCoverage(path=path, status=status, reason=reason)
-    if set(readers) <= {Secrets.name}:
+    if set(readers) <= {Secrets.name} and PurePosixPath(path).suffix not in DOCUMENTS:
         return FileCoverage(path=path, status=CoverageStatus.SEARCHED, reason="only searched for secrets")
     return FileCoverage(path=path, status=CoverageStatus.READ)
 
@@ -159,6 +159,9 @@ _CODE_NAMES = (
     "py pyi pyx js jsx ts tsx go rs java kt c h cc cpp hpp cs rb php swift scala sh bash ps1 sql html vue svelte lua"
 )
 CODE = frozenset(f".{suffix}" for suffix in _CODE_NAMES.split())
+DOCUMENTS = frozenset({".md", ".rst", ".txt", ".adoc"})
+"""Texts for people: a search for secrets is all there is to read in them, so they do not count as not read."""
+
 _LOCK = frozenset({"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock", "go.sum"})
 
 
