@@ -291,7 +291,7 @@ def _annotation(finding: Finding) -> Annotation:
         end_line=finding.end_line,
         annotation_level=reviews.ANNOTATION_LEVELS[finding.severity],
         message=words(finding.message),
-        title=finding.rule,
+        title=reviews.rule_name(finding),
     )
 
 
