@@ -9,7 +9,7 @@ from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
-from workers.messages.tests import in_check, markdown
+from workers.messages.tests import in_check, markdown, markdown_remarks
 from workers.review.broken_tests import ComparedTests
 from workers.review.engine import Reviewed
 from workers.review.plan import Missed, RepairSuggestion, ReviewPlan
@@ -161,6 +161,8 @@ def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[st
         broken += ["", fix_in_review(fix)]
     elif reviewed.unrepaired:
         broken += ["", plain(reviewed.unrepaired)]
+    if reviewed.tests and (others := markdown_remarks(reviewed.tests)):
+        broken += ["", *others]
     return [*broken, ""] if broken else []
 
 
@@ -244,7 +246,7 @@ def _hidden(held: Sequence[Finding]) -> str:
     rules = Counter(map(rule_name, held)).most_common()
     named = ", ".join(f"{count} of {plain(rule)}" for rule, count in rules[:SHOWN_REASONS])
     more = f" and {counted(len(rules) - SHOWN_REASONS, 'more rule')}" if len(rules) > SHOWN_REASONS else ""
-    return f"{counted(len(held), 'finding')} hidden, because little use is expected of them: {named}{more}."
+    return f"{counted(len(held), 'finding')} hidden because little use is expected: {named}{more}."
 
 
 def _summary(plan: ReviewPlan) -> list[str]:

@@ -38,18 +38,21 @@ def described(test: BrokenTest) -> str:
 
 
 def markdown(tests: ComparedTests) -> list[str]:
-    """The section of a review; nothing where no test is broken."""
+    """The broken tests in a review; nothing where there are none."""
     if not tests.broken:
         return []
-    shown = _tests(tests, lambda test: f"- {_line(test, name, plain)}", "- ")
-    notes = remarks(tests, name, plain)
-    return [f"**{headline(tests)}**", "", *shown, *(["", *notes] if notes else [])]
+    return [f"**{headline(tests)}**", "", *_tests(tests, lambda test: f"- {_line(test, name, plain)}", "- ")]
+
+
+def markdown_remarks(tests: ComparedTests) -> list[str]:
+    """The other sentences of a review about its tests; nothing where none is broken."""
+    return remarks(tests, name, plain) if tests.broken else []
 
 
 def in_check(tests: ComparedTests) -> list[str]:
     """The section of a check run."""
-    section = markdown(tests)
-    return [*section, ""] if section else [f"{headline(tests)}.", *remarks(tests, name, plain)]
+    section, others = markdown(tests), remarks(tests, name, plain)
+    return [*section, *(["", *others] if others else []), ""] if section else [f"{headline(tests)}.", *others]
 
 
 _KINDS = {
