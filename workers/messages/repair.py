@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof, SuiteCount
@@ -317,7 +318,9 @@ def _but(proof: Proof) -> str:
 
 
 def _failure_line(failure: Failure) -> str:
-    message = f" {name(failure.message)}" if failure.message.strip() else ""
+    """The error, without what pytest adds of where its values come from, and where it is."""
+    lines = takewhile(lambda line: not line.lstrip().startswith("+  where "), failure.message.splitlines())
+    message = f" {name(text)}" if (text := "\n".join(lines)).strip() else ""
     return f"{name(failure.error_type)}{message} in {_some(failure.failing_tests)}"
 
 

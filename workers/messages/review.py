@@ -270,7 +270,7 @@ def _group_line(findings: Sequence[Finding]) -> str:
     more = f" and {len(findings) - SHOWN_PLACES} more" if len(findings) > SHOWN_PLACES else ""
     command = fixing_command(findings)
     fixed = f"; {name(command)} fixes what it can" if command else ""
-    return f"- **{plain(rule_name(first))}** {len(findings)} times, {', '.join(places)}{more}: {plain(first.message)}{fixed}"
+    return f"- **{plain(rule_name(first))}**{_grave(first)} {len(findings)} times, {', '.join(places)}{more}: {plain(first.message)}{fixed}"
 
 
 def fixing_command(findings: Sequence[Finding]) -> str:
@@ -283,9 +283,13 @@ def fixing_command(findings: Sequence[Finding]) -> str:
 
 def _summary_line(finding: Finding, missed: Missed | None) -> str:
     admitted = f" ({_missed(missed).removesuffix(' · ')})" if missed else ""
-    return (
-        f"- {name(f'{finding.path}:{finding.line}')} **{plain(rule_name(finding))}** {plain(finding.message)}{admitted}"
-    )
+    rule = f"**{plain(rule_name(finding))}**{_grave(finding)}"
+    return f"- {name(f'{finding.path}:{finding.line}')} {rule} {plain(finding.message)}{admitted}"
+
+
+def _grave(finding: Finding) -> str:
+    """The severity of what must not be passed over in a list."""
+    return f" ({finding.severity})" if finding.severity is Severity.CRITICAL else ""
 
 
 CLOSED = "it is closed"

@@ -140,7 +140,7 @@ def coverage(path: str, readers: Sequence[str], unread: Mapping[str, str]) -> Fi
             names.setdefault(why, []).append(name)
         reason = "; ".join(f"not read by {' and '.join(each)}: {why}" for why, each in names.items())
         return FileCoverage(path=path, status=status, reason=reason)
-    if set(readers) <= {Secrets.name} and PurePosixPath(path).suffix not in DOCUMENTS:
+    if set(readers) <= {Secrets.name} and not _is_document(path):
         return FileCoverage(path=path, status=CoverageStatus.SEARCHED, reason="only searched for secrets")
     return FileCoverage(path=path, status=CoverageStatus.READ)
 
@@ -159,8 +159,16 @@ _CODE_NAMES = (
     "py pyi pyx js jsx ts tsx go rs java kt c h cc cpp hpp cs rb php swift scala sh bash ps1 sql html vue svelte lua"
 )
 CODE = frozenset(f".{suffix}" for suffix in _CODE_NAMES.split())
-DOCUMENTS = frozenset({".md", ".rst", ".txt", ".adoc"})
-"""Texts for people: a search for secrets is all there is to read in them, so they do not count as not read."""
+_DOCUMENTS = frozenset({".md", ".rst", ".txt", ".adoc"})
+_NEWS = frozenset({"changelog", "changelog.d", "changes", "news", "newsfragments", "releasenotes"})
+"""Folders of what becomes a changelog, in files that are called `12.bugfix` or `a-note.yaml`."""
+
+
+def _is_document(path: str) -> bool:
+    """Whether it is a text for people: a search for secrets is all there is to read in it."""
+    parts, suffix = PurePosixPath(path.lower()).parts, PurePosixPath(path).suffix
+    return suffix in _DOCUMENTS or (suffix not in CODE and not _NEWS.isdisjoint(parts[:-1]))
+
 
 _LOCK = frozenset({"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock", "go.sum"})
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
-from memory.model import Failure, Family, Finding
+from memory.model import Failure, Family, Finding, Severity
 from tests.reviewed import BREAKS, culprit, finding, repaired, review
 from workers.messages.conversation import explained
 from workers.messages.repair import fix_not_found
@@ -76,6 +76,16 @@ Options
 """)
 
 
+def test_a_failure_is_named_without_where_its_values_come_from() -> None:
+    """pytest's explanation repeats whole texts, and addresses in memory."""
+    message = "assert 10 == 12\n +  where 10 = <built-in method count of str object at 0x7f07>('value')"
+    failure = Failure(
+        error_type="AssertionError", family=Family.ASSERTION, message=message, frames=(), failing_tests=("t.py::t",)
+    )
+    line = fix_not_found(failure, [], seconds=1.0).splitlines()[2]
+    assert line == snapshot("**What fails:** `AssertionError` `assert 10 == 12` in `t.py::t`")
+
+
 def test_what_many_attempts_left_is_folded() -> None:
     """The table sums it up; where there is one attempt its words are all that is known."""
     failure = Failure(error_type="KeyError", family=Family.LOOKUP, message="'a'", frames=(), failing_tests=("t.py::t",))
@@ -86,3 +96,14 @@ def test_what_many_attempts_left_is_folded() -> None:
     assert "**What I learned from it**\n\n- calls" in fix_not_found(failure, [one], seconds=1.0)
     many = fix_not_found(failure, [one, two], seconds=1.0)
     assert "<details><summary>What I learned from it</summary>\n\n- calls: no candidate to try.\n- names: no" in many
+
+
+def test_what_is_critical_shows_so_in_the_summary() -> None:
+    """Among lines of style a hole would be passed over."""
+    found = (finding(Severity.CRITICAL, "a hole", rule="B602"), finding(rule="E501", message="long"))
+    body = review_body(
+        review().reviewed, ReviewPlan(summary=found), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k"
+    )
+    assert [line for line in body.splitlines() if line.startswith("- ")] == snapshot(
+        ["- `a.py:1` **B602** (critical) a hole", "- `a.py:1` **E501** long"]
+    )
