@@ -153,7 +153,7 @@ def _patches(reviewed: Reviewed) -> Iterator[ReportItem]:
     """The part of the change that breaks tests and the repair, as far as a review on GitHub would show them."""
     part, fix = reviewed.culprit, reviewed.fix
     if part is not None:
-        without = f"without it they pass, and no other of {part.proof.suite.collected} tests fails"
+        without = f"without it they pass, and no other of {part.proof.suite.collected} tests is broken"
         what = f"this part of the change breaks tests: {without}"
         yield _patch(CULPRIT, Severity.CRITICAL, what, "takes this part of the change back", part.patch)
     if fix is None or fix.proof is None or (part is not None and fix.proof.contested):

@@ -239,6 +239,23 @@ def test_tests_that_the_command_leaves_out_judge_what_follows(tmp_path: Path) ->
         assert right == apply_unified(SOURCE, result.patch)
 
 
+def test_what_is_proven_stays_so_when_a_rival_is_refused(tmp_path: Path) -> None:
+    """The test that refuses the rival passes with it in the whole suite, though not where that test is screened alone."""
+    source = f"READY = []\n\n\n{SOURCE}"
+    others = "import sums\n\n\ndef test_first():\n    sums.READY.append(1)\n\n\ndef test_three():\n    assert sums.READY and sums.double(3) == 6\n"
+    project = project_of(tmp_path, {"sums.py": source, "test_a.py": FAILING, "test_b.py": others})
+    before = reproduce(Bubblewrap(), project, limits=LIMITS, named=["test_a.py::test_double"])
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    right = source.replace(" + 1", "")
+    fitting = source.replace("number + number + 1", "4 if number == 2 else number + number + 1")
+    candidates = [candidate("sums.py", each) for each in (right, fitting)]
+    with SearchSession(Bubblewrap(), project, before, failure, print, limits=LIMITS) as bench:
+        result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 60)
+    assert result.outcome is AttemptOutcome.PROVEN
+    assert right == apply_unified(source, result.patch)
+
+
 def test_what_is_set_aside_is_not_what_a_patch_repairs(tmp_path: Path) -> None:
     """Though it passes with the patch, it was never tried against it."""
     far = "def test_far():\n    from sums import double\n\n    if double(2) != 4:\n        raise OSError('getaddrinfo failed')\n"

@@ -347,7 +347,7 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     )
     assert lines[0].endswith("shop/money.py (deleted), latin.py (not UTF-8) and 3 more")
     assert {file.path: (file.status.value, file.reason) for file in reviewed.coverage} == {
-        "README.md": ("searched", "only searched for secrets"),
+        "README.md": ("read", ""),
         "big.py": ("skipped", "too large: 1.2 MB, over 1 MB"),
         "blob.py": ("skipped", "binary"),
         "broken.py": (
@@ -439,6 +439,29 @@ def test_new_type_errors_of_a_typed_file_are_found(tmp_path: Path) -> None:
         ("typed.py", 6, "assignment"),
     ]
     assert {file.status.value for file in reviewed.coverage} == {"read"}
+
+
+def test_a_function_that_ends_with_a_call_of_another_file_may_not_return(tmp_path: Path) -> None:
+    """mypy reads the changed files alone, so it does not know that such a call never returns; other missing returns are found."""
+    ends = "from typing import NoReturn\n\nfrom elsewhere import fail\n\n\ndef stop(why: str) -> NoReturn:\n    {}fail(why)\n"
+    other = "\n\ndef one(n: int) -> int:\n    if n:\n        return n\n    {}fail(str(n))\n"
+    files = {"bad.py": (ends + other).format("x = ", "x = "), "good.py": (ends + other).format("", "")}
+    reviewed = review(trees(tmp_path, dict(files)), may_run_tests=False)
+    found = [(each.path, each.line) for each in reviewed.findings if each.tool == "mypy"]
+    assert sorted(found) == [("bad.py", 6), ("bad.py", 10)]
+
+
+def test_rules_in_words_are_the_projects_choice_too(tmp_path: Path) -> None:
+    """In its configuration, and with ruff's preview in comments; a preview of rules is not asked for by that."""
+    options = (
+        PYPROJECT
+        + "[tool.ruff.lint]\npreview = true\nselect = ['ALL']\nignore = ['missing-trailing-comma', 'CPY', 'D', 'I']\n"
+        "[tool.ruff.lint.per-file-ignores]\n'tests/*' = ['private-member-access']\n"
+    )
+    call = "\n\ndef test_it() -> None:\n    try:\n        shop.sell(\n            1\n        )\n        print(shop._till)\n"
+    suppressed = "    except BaseException:  # ruff: ignore[blind-except]\n        shop.close()\n"
+    made = trees(tmp_path, {"tests/test_shop.py": f"import shop{call}{suppressed}"}, {"pyproject.toml": options})
+    assert set(rules(review(made, may_run_tests=False).findings)) == {"T201", "INP001"}
 
 
 def test_the_projects_choice_of_rules_is_honoured_from_the_base(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_tests_that_pass_nowhere_are_no_pass(home: Path, tmp_path: Path) -> None
     ran = apprentice(home, "review", shop, "--base", "HEAD~1", "--format", "github")
     assert (ran.code, ran.out.partition("::1 test")[0]) == (
         2,
-        "::error title=apprentice%3A tests::no test could tell whether the change breaks something: 1 test failing without this change too\n",
+        "::error title=apprentice%3A tests::no test could tell whether the change breaks something: 1 test failing without this change too: tests/test_till.py::test_it\n",
     )
 
 

@@ -217,9 +217,11 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 | --- | --- | --- |
 | <attempts> |
 
-**What I learned from it**
+<details><summary>What I learned from it</summary>
 
 <reflections>
+
+</details>
 
 <effort>
 <!-- marker -->\

@@ -50,8 +50,8 @@ Reviewed <id>: no new comment beside the code.
 
 **Also seen**
 
-- `app.js:1` **TODO** left over (missed in the review of <sha7>)
-- `more.js:1` **TODO** left over
+- `app.js:1` **lens TODO** left over (missed in the review of <sha7>)
+- `more.js:1` **lens TODO** left over
 
 1 finding missed in an earlier round.
 

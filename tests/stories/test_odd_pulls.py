@@ -194,7 +194,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 
 def test_more_than_one_reads(town: Town) -> None:
     """Of a change with more files than one review reads, code is read and the rest is counted, not listed."""
-    data = {f"data/{number:03}.txt": f"{number}\n" for number in range(320)}
+    data = {f"data/{number:03}.csv": f"{number}\n" for number in range(320)}
     number = town.propose("many", {"pantry/empty.py": EMPTY["pantry/empty.py"], **data})
     (review,) = town.reviews(number)
     assert readable(review.body) == snapshot("""\
@@ -202,16 +202,16 @@ Reviewed <id>: 1 comment below.
 
 **Not read**
 
-- `data/299.txt`: over the 300 files that one review reads
-- `data/300.txt`: over the 300 files that one review reads
-- `data/301.txt`: over the 300 files that one review reads
-- `data/302.txt`: over the 300 files that one review reads
-- `data/303.txt`: over the 300 files that one review reads
-- `data/304.txt`: over the 300 files that one review reads
-- `data/305.txt`: over the 300 files that one review reads
-- `data/306.txt`: over the 300 files that one review reads
-- `data/307.txt`: over the 300 files that one review reads
-- `data/308.txt`: over the 300 files that one review reads
+- `data/299.csv`: over the 300 files that one review reads
+- `data/300.csv`: over the 300 files that one review reads
+- `data/301.csv`: over the 300 files that one review reads
+- `data/302.csv`: over the 300 files that one review reads
+- `data/303.csv`: over the 300 files that one review reads
+- `data/304.csv`: over the 300 files that one review reads
+- `data/305.csv`: over the 300 files that one review reads
+- `data/306.csv`: over the 300 files that one review reads
+- `data/307.csv`: over the 300 files that one review reads
+- `data/308.csv`: over the 300 files that one review reads
 - and 310 more: 299 files only searched for secrets; 11 files over the 300 files that one review reads
 
 React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from memory.model import Action, Actor, Permission, SignalKind
+from tests.stories import town as founding
+from tests.stories.pantry import FILES
 from tests.stories.town import Town
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
@@ -49,3 +53,20 @@ def test_fifty_rejections_do_not_silence_security(
     (review,) = town.reviews(second)
     said = [review.body, *(remark.body for remark in town.remarks(second))]
     assert sum(f"**{again.finding.rule}**" in text for text in said) == 1
+
+
+def test_what_the_own_linter_reports_as_well_is_in_the_check_run_alone(tmp_path: Path) -> None:
+    """A review notifies people, and a line of its summary that CI gives them anyway is no reason to; a user who asks gets it."""
+    text = '"""More."""\n\n\ndef more(given):\n    return given == None\n'
+    with founding.town(tmp_path, {**FILES, "ruff.toml": '[lint]\nselect = ["E711"]\n'}) as town:
+        number = town.propose("more", {"pantry/more.py": text})
+        assert (town.reviews(number), town.remarks(number)) == ([], [])
+        (check,) = town.checks(number)
+        assert (check.conclusion, check.title, check.annotations) == ("neutral", "1 finding", 1)
+        (why,) = town.say(number, "@apprentice why")
+        assert why.startswith("I chose `summary`, which had a probability of ")
+        town.push("more", {"pantry/more.py": text.replace("==", "is")})
+        assert town.reviews(number) == []
+        assert [each.title for each in town.checks(number)] == ["Nothing found"]
+        town.say(number, "@apprentice review")
+        assert len(town.reviews(number)) == 1

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from memory.explain import explain
-from memory.model import Actor, Decision, Post, PostKind, Task, TaskKind
+from memory.model import Action, Actor, Decision, Post, PostKind, Task, TaskKind
 from memory.policy.issue_policy import ANSWER, asked_answer, decide_answer, state_of
 from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse, render
 from workers.errors import BadInput, Gone
@@ -25,7 +25,7 @@ from workers.jobs import AnswerCommand, AnswerQuestion, Job, LocateIssue, ShareL
 from workers.localisation.locate import Located, locate
 from workers.messages import conversation, locating
 from workers.messages.conversation import web_root
-from workers.messages.markdown import SKIP_CI, code
+from workers.messages.markdown import SKIP_CI
 from workers.ports import BranchHead
 
 if TYPE_CHECKING:  # loaded only where a model is set
@@ -64,11 +64,23 @@ def _answer_text(job: AnswerCommand, context: JobContext) -> str:
 
 
 def _why(job: AnswerCommand, context: JobContext) -> str:
-    posts = context.store.posts.on(job.repository.key, job.number)
-    reference = job.argument or (posts[-1].decision_ids[-1] if posts else "")  # else the last one of this conversation
+    reference = job.argument or _last_decision(job, context)
     where = job.repository.key  # no decision of another repository is shown
     explanation = explain(context.store, context.learner, reference, repository=where, pull=job.number)
-    return conversation.unknown_decision(reference) if explanation is None else code(explanation.text())
+    if explanation is None:
+        return conversation.unknown_decision(reference)
+    made = explanation.decision
+    return conversation.explained(made.chosen, made.probability, explanation.reason, explanation.text())
+
+
+def _last_decision(job: AnswerCommand, context: JobContext) -> str:
+    """The last one of this conversation: of a post, else of a finding in the summary of a review, else of a hidden one."""
+    posts = context.store.posts.on(job.repository.key, job.number)
+    if posts:
+        return posts[-1].decision_ids[-1]
+    seen = context.store.posts.sightings(job.repository.key, job.number)
+    seen.sort(key=lambda each: each.action is not Action.HOLD)
+    return seen[-1].decision_id if seen else ""
 
 
 SECONDS = 180.0

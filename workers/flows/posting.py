@@ -19,7 +19,7 @@ from workers.messages.markdown import counted, marked, marker, words
 from workers.ports import Annotation, InlineComment, PullRequest, ReviewThread
 from workers.review.broken_tests import BrokenTest
 from workers.review.engine import Reviewed
-from workers.review.plan import RepairSuggestion, ReviewPlan
+from workers.review.plan import INLINE, RepairSuggestion, ReviewPlan
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -36,7 +36,7 @@ def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) ->
         return
     asked = this.job.commanded and this.job.comment_id
     review = None
-    if plan.new or plan.resolved or plan.back or plan.repair or asked or newly_broken(this, reviewed):
+    if _has_news(this, plan) or asked or newly_broken(this, reviewed):
         review = _post_review(this, reviewed, plan)
     _reopen_returned(this, plan)
     _remember(this, reviewed, decided, plan)
@@ -44,6 +44,16 @@ def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) ->
         _watch(this, review, decided, plan.repair)
     _close_resolved(this, reviewed, plan)
     _post_check(this, reviewed, plan)
+
+
+def _has_news(this: Round, plan: ReviewPlan) -> bool:
+    """Whether there is more to post than lines of the summary that the repository's own linter reports as well.
+
+    Those are in the check run: a review notifies everyone who follows the pull request.
+    """
+    quiet = {each.finding.fingerprint for each in this.earlier if each.finding.own_linter and each.action not in INLINE}
+    new = plan.inline or any(not finding.own_linter for finding in plan.summary)
+    return bool(new or plan.repair or not quiet.issuperset((*plan.resolved, *plan.back)))
 
 
 def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
@@ -282,7 +292,7 @@ def _annotation(finding: Finding) -> Annotation:
         end_line=finding.end_line,
         annotation_level=reviews.ANNOTATION_LEVELS[finding.severity],
         message=words(finding.message),
-        title=finding.rule,
+        title=reviews.rule_name(finding),
     )
 
 

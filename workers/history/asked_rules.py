@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,7 @@ from workers.configuration.reading import configuration_of, read_configuration
 from workers.configuration.schema import NOTHING_CHOSEN, PATH, RepositoryConfiguration
 from workers.ports import Sandbox
 from workers.review.detectors.detector import Category
-from workers.review.detectors.linters import Ruff
+from workers.review.detectors.linters import Ruff, rule_codes
 from workers.review.detectors.rules import BANDIT_SKIP, SYNTAX_ERROR, is_of, is_wanted, twin
 from workers.review.project_options import RUFF_FILES, RuffOptions, ruff_options
 
@@ -60,7 +61,7 @@ def asked_rules(read: Callable[[str], bytes | None], sandbox: Sandbox) -> AskedR
         for name in RUFF_FILES:
             if (content := read(name)) is not None:
                 (Path(folder) / name).write_bytes(content)
-        options = ruff_options(Path(folder))
+        options = ruff_options(Path(folder), partial(rule_codes, sandbox))
     asked, names = Ruff(sandbox, options).rules(), Ruff(sandbox, everything=True).rules()
     configuration = configuration_of([read_configuration(read(PATH) or b"")])
     return AskedRules(asked=asked.keys(), options=options, names=names | asked, configuration=configuration)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from memory.model import Signal, TaskKind
 from memory.sharing import PATH, QUORUM, Learnings
-from workers.messages.markdown import SKIP_CI, counted, marker, name, plain, prose
+from workers.messages.markdown import SKIP_CI, code, counted, folded, marker, name, plain, prose
 
 
 def outsider(login: str) -> str:
@@ -67,6 +67,12 @@ def unknown_decision(reference: str) -> str:
     if not reference:
         return "I have made no decision here yet. Ask with an id from the end of one of my posts."
     return f"I know no decision or finding {name(reference)}. The ids are at the end of my comments and pull requests."
+
+
+def explained(chosen: str, probability: float, reason: str, figures: str) -> str:
+    """The answer to `why`: the reason in a sentence, and all figures for those who open them."""
+    short = f"I chose {name(chosen)}, which had a probability of {probability:.2f}: {plain(reason)}."
+    return f"{short}\n\n{folded('All figures', code(figures))}"
 
 
 def answered(text: str, cites: Sequence[str]) -> str:

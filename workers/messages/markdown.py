@@ -71,6 +71,11 @@ def code(text: str, language: str = "") -> str:
     return f"{mark}{language}\n{text.rstrip()}\n{mark}"
 
 
+def folded(title: str, text: str) -> str:
+    """Our own Markdown, of which only the title is shown until a reader opens it."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
 def _one_line(text: str) -> str:
     line = " ".join(redact(_visible(text)).split())
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"

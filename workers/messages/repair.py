@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof, SuiteCount
-from workers.messages.markdown import SKIP_CI, code, counted, marker, name, plain, words
+from workers.messages.markdown import SKIP_CI, code, counted, folded, marker, name, plain, words
 
 SHOWN_TESTS = 5
 LONGEST_TITLE = 256
@@ -104,7 +105,10 @@ def fix_in_review(attempt: Attempt) -> str:
 
 def culprit(patch: str, proof: Proof) -> str:
     """The part of a reviewed change that breaks tests, as the patch that takes it back."""
-    head = f"This part of the change breaks them: without it they pass, and no other of {proof.suite.collected} tests fails."
+    head = (
+        "One part of the change breaks them. With this patch, which takes it back, they pass, and no other of "
+        f"{proof.suite.collected} tests is broken:"
+    )
     return "\n".join([head, "", _patch(patch)])
 
 
@@ -163,7 +167,6 @@ def proof_section(proof: Proof) -> list[str]:
 def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "") -> str:
     """The answer when no repair could be proven: what was tried, and what came closest."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
-    learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
     return "\n".join(
         [
             f"I could reproduce this but found no fix that I can prove, in {seconds:.0f} s.",
@@ -174,10 +177,18 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             "| --- | --- | --- |",
             *tried,
             "",
-            *(["**What I learned from it**", "", *learned, ""] if learned else []),
+            *_learned([f"- {plain(a.reflection)}" for a in attempts if a.reflection]),
             *([plain(effort), ""] if effort else []),
         ]
     )
+
+
+def _learned(lines: Sequence[str]) -> list[str]:
+    """What attempts left to the next ones: one line in full, more folded below the table that sums them up."""
+    head = "What I learned from it"
+    if len(lines) > 1:
+        return [folded(head, "\n".join(lines)), ""]
+    return [f"**{head}**", "", *lines, ""] if lines else []
 
 
 def nothing_failing(sha: str, tests: int, *, bot_name: str) -> str:
@@ -305,7 +316,9 @@ def _but(proof: Proof) -> str:
 
 
 def _failure_line(failure: Failure) -> str:
-    message = f" {name(failure.message)}" if failure.message.strip() else ""
+    """The error, without what pytest adds of where its values come from, and where it is."""
+    lines = takewhile(lambda line: not line.lstrip().startswith("+  where "), failure.message.splitlines())
+    message = f" {name(text)}" if (text := "\n".join(lines)).strip() else ""
     return f"{name(failure.error_type)}{message} in {_some(failure.failing_tests)}"
 
 

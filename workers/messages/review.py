@@ -9,7 +9,7 @@ from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
-from workers.messages.tests import in_check, markdown
+from workers.messages.tests import in_check, markdown, markdown_remarks
 from workers.review.broken_tests import ComparedTests
 from workers.review.engine import Reviewed
 from workers.review.plan import Missed, RepairSuggestion, ReviewPlan
@@ -39,7 +39,9 @@ ANNOTATION_LEVELS = {
 
 def finding_comment(finding: Finding, *, with_suggestion: bool, bot_name: str, missed: Missed | None = None) -> str:
     """One inline comment; the command in it asks for the reason, with its figures."""
-    lines = [f"**{plain(finding.rule)}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"]
+    lines = [
+        f"**{plain(rule_name(finding))}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"
+    ]
     if with_suggestion and finding.suggestion is not None:
         lines += ["", _suggestion(finding.suggestion.replacement), _suggestion_proof(finding.suggestion.proof)]
     lines += [
@@ -48,6 +50,12 @@ def finding_comment(finding: Finding, *, with_suggestion: bool, bot_name: str, m
         marker(finding.fingerprint),
     ]
     return "\n".join(lines)
+
+
+def rule_name(finding: Finding) -> str:
+    """The rule as readers know it: with the tool, where its name alone does not show whose it is."""
+    known = finding.rule.startswith(finding.tool) or any(map(str.isdigit, finding.rule))
+    return finding.rule if known else f"{finding.tool} {finding.rule}"
 
 
 def repair_comment(repair: RepairSuggestion, *, bot_name: str) -> str:
@@ -120,7 +128,7 @@ def review_body(
     if plan.resolved:
         lines += ["", f"{counted(len(plan.resolved), 'earlier finding')} no longer there; the threads are closed."]
     if plan.held:
-        lines += ["", f"{counted(len(plan.held), 'finding')} hidden: maintainers rejected similar findings."]
+        lines += ["", _hidden(plan.held)]
     for limit in limits:
         lines += ["", limit]
     if reviewed.not_read:
@@ -153,6 +161,8 @@ def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[st
         broken += ["", fix_in_review(fix)]
     elif reviewed.unrepaired:
         broken += ["", plain(reviewed.unrepaired)]
+    if reviewed.tests and (others := markdown_remarks(reviewed.tests)):
+        broken += ["", *others]
     return [*broken, ""] if broken else []
 
 
@@ -223,12 +233,20 @@ def check_summary(
     if still := len(plan.repeated) + len(plan.back):
         lines.append(f"{counted(still, 'finding')} posted in an earlier round, not repeated.")
     if plan.held:
-        lines.append(f"{counted(len(plan.held), 'finding')} hidden: maintainers rejected similar findings.")
+        lines.append(_hidden(plan.held))
     if untested:
         lines.append("No test was run, because this comes from a fork.")
     lines += [*limits, *configured]
     lines += [f"- not read: {line}" for line in _not_read(not_read, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
+
+
+def _hidden(held: Sequence[Finding]) -> str:
+    """How many findings are not shown, and of which rules; the reason is an estimate, and not always a verdict."""
+    rules = Counter(map(rule_name, held)).most_common()
+    named = ", ".join(f"{count} of {plain(rule)}" for rule, count in rules[:SHOWN_REASONS])
+    more = f" and {counted(len(rules) - SHOWN_REASONS, 'more rule')}" if len(rules) > SHOWN_REASONS else ""
+    return f"{counted(len(held), 'finding')} hidden because little use is expected: {named}{more}."
 
 
 def _summary(plan: ReviewPlan) -> list[str]:
@@ -252,7 +270,7 @@ def _group_line(findings: Sequence[Finding]) -> str:
     more = f" and {len(findings) - SHOWN_PLACES} more" if len(findings) > SHOWN_PLACES else ""
     command = fixing_command(findings)
     fixed = f"; {name(command)} fixes what it can" if command else ""
-    return f"- **{plain(first.rule)}** {len(findings)} times, {', '.join(places)}{more}: {plain(first.message)}{fixed}"
+    return f"- **{plain(rule_name(first))}**{_grave(first)} {len(findings)} times, {', '.join(places)}{more}: {plain(first.message)}{fixed}"
 
 
 def fixing_command(findings: Sequence[Finding]) -> str:
@@ -265,7 +283,13 @@ def fixing_command(findings: Sequence[Finding]) -> str:
 
 def _summary_line(finding: Finding, missed: Missed | None) -> str:
     admitted = f" ({_missed(missed).removesuffix(' · ')})" if missed else ""
-    return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}{admitted}"
+    rule = f"**{plain(rule_name(finding))}**{_grave(finding)}"
+    return f"- {name(f'{finding.path}:{finding.line}')} {rule} {plain(finding.message)}{admitted}"
+
+
+def _grave(finding: Finding) -> str:
+    """The severity of what must not be passed over in a list."""
+    return f" ({finding.severity})" if finding.severity is Severity.CRITICAL else ""
 
 
 CLOSED = "it is closed"

@@ -10,6 +10,8 @@ from workers.review.broken_tests import BrokenTest, ComparedTests
 from workers.sandbox.report import NOT_STARTED
 
 SHOWN_TESTS = 10
+SHOWN_ASIDE = 3
+"""So many tests are named of those that say nothing about the change."""
 
 
 def headline(tests: ComparedTests) -> str:
@@ -36,18 +38,21 @@ def described(test: BrokenTest) -> str:
 
 
 def markdown(tests: ComparedTests) -> list[str]:
-    """The section of a review; nothing where no test is broken."""
+    """The broken tests in a review; nothing where there are none."""
     if not tests.broken:
         return []
-    shown = _tests(tests, lambda test: f"- {_line(test, name, plain)}", "- ")
-    notes = [plain(line) for line in remarks(tests)]
-    return [f"**{headline(tests)}**", "", *shown, *(["", *notes] if notes else [])]
+    return [f"**{headline(tests)}**", "", *_tests(tests, lambda test: f"- {_line(test, name, plain)}", "- ")]
+
+
+def markdown_remarks(tests: ComparedTests) -> list[str]:
+    """The other sentences of a review about its tests; nothing where none is broken."""
+    return remarks(tests, name, plain) if tests.broken else []
 
 
 def in_check(tests: ComparedTests) -> list[str]:
     """The section of a check run."""
-    section = markdown(tests)
-    return [*section, ""] if section else [f"{headline(tests)}.", *(plain(line) for line in remarks(tests))]
+    section, others = markdown(tests), remarks(tests, name, plain)
+    return [*section, *(["", *others] if others else []), ""] if section else [f"{headline(tests)}.", *others]
 
 
 _KINDS = {
@@ -84,18 +89,24 @@ def _line(test: BrokenTest, quoted: Callable[[str], str], sentence: Callable[[st
     return f"{subject}{cannot}: {sentence(what)}{through}"
 
 
-def remarks(tests: ComparedTests) -> list[str]:
+def remarks(
+    tests: ComparedTests, quoted: Callable[[str], str] = str, sentence: Callable[[str], str] = str
+) -> list[str]:
     """What is known beside the broken tests, and what is not."""
     return [
-        *_some(tests.failing_before, "failing without this change too"),
-        *_some(tests.flaky, "failing once and passing when run again"),
-        *_some(tests.unknown, "failing, and not compared: the time was up"),
-        *([f"Not all tests ran: {tests.trouble}."] if tests.trouble and not _named(tests) else []),
+        *_some(tests.failing_before, "failing without this change too", quoted),
+        *_some(tests.flaky, "failing once and passing when run again", quoted),
+        *_some(tests.unknown, "failing, and not compared because the time was up", quoted),
+        *([sentence(f"Not all tests ran: {tests.trouble}.")] if tests.trouble and not _named(tests) else []),
     ]
 
 
-def _some(tests: Sequence[str], what: str) -> list[str]:
-    return [f"{counted(len(tests), 'test')} {what}."] if tests else []
+def _some(tests: Sequence[str], what: str, quoted: Callable[[str], str]) -> list[str]:
+    """How many there are, and the names of the first; a run that could not begin has none."""
+    names = [quoted(test) for test in tests[:SHOWN_ASIDE] if test]
+    more = f" and {len(tests) - SHOWN_ASIDE} more" if len(tests) > SHOWN_ASIDE else ""
+    named = f": {', '.join(names)}{more}" if names else ""
+    return [f"{counted(len(tests), 'test')} {what}{named}."] if tests else []
 
 
 def _named(tests: ComparedTests) -> bool:

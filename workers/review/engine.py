@@ -20,7 +20,7 @@ from workers.review.culprit import Culprit, CulpritSearch
 from workers.review.detectors.configuration import RepositoryFile
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, SourceTree, joined
-from workers.review.detectors.linters import Bandit, Configured, Ruff
+from workers.review.detectors.linters import Bandit, Configured, Ruff, rule_codes
 from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
@@ -221,7 +221,7 @@ def review_change(
     change, head, left_out = _head(head_tree, parse_diff(diff))
     if change.files:
         progress(_reading(sorted(head.sources), [f"{each.path} ({each.reason})" for each in left_out.values()]))
-    own = ruff_options(base_tree)
+    own = ruff_options(base_tree, partial(rule_codes, sandbox))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
         (*readers_of_changes(sandbox, base_tree, head), *detectors),
@@ -369,7 +369,7 @@ def _runner(sandbox: Sandbox, project: Project, limits: Limits | None) -> RunTes
 
 def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) -> tuple[Detector, ...]:
     """The detectors that read one side at a time; the project's options are those of the checkout `base`."""
-    ruff = Ruff(sandbox, ruff_options(base), first_party=first_party(base))
+    ruff = Ruff(sandbox, ruff_options(base, partial(rule_codes, sandbox)), first_party=first_party(base))
     return (ruff, Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
 
 

@@ -9,7 +9,7 @@ import configparser
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -22,6 +22,7 @@ from workers.review.detectors.rules import is_of
 from workers.review.source import Unread, read_text
 
 _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
+_NAME = re.compile(r"[a-z][a-z0-9-]{1,99}")
 _SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")
 _PATTERN = re.compile(r"(?!/)(?!.*\.\.)[\w.*?/-]{1,200}")
 _BRACES = re.compile(r"([^{}]*)\{([^{}]*)\}([^{}]*)")
@@ -67,6 +68,7 @@ class RuffOptions:
     `select` takes the place of Apprentice's selection; None where the repository makes none. `checked` is what its own
     linter looks for before what it ignores: its selection, or the linter's; nothing where it has no linter set up.
     `settings` are those of its rules, such as `lint.isort.combine-as-imports`, as ruff reads them; lists are not joined.
+    With `preview` it lets ruff read as its next version will, and comments may name rules in words.
     """
 
     select: tuple[str, ...] | None = None
@@ -77,6 +79,7 @@ class RuffOptions:
     line_length: int | None = None
     target_version: str | None = None
     settings: Mapping[str, str | list[str]] = field(default_factory=dict)
+    preview: bool = False
 
     def without(self, code: str) -> RuffOptions:
         """The same choices but for one code, that ruff does not know."""
@@ -122,10 +125,11 @@ class MypyOptions:
     disabled: frozenset[str] = frozenset()
 
 
-def ruff_options(base: Path) -> RuffOptions:
+def ruff_options(base: Path, codes: Callable[[], Mapping[str, str]] = dict) -> RuffOptions:
     """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML.
 
-    Without any of ruff's, what the repository tells flake8: the codes are the same.
+    Without any of ruff's, what the repository tells flake8: the codes are the same. `codes` gives the code of each rule by
+    its name, and is called where the file names rules.
     """
     in_pyproject = table(_toml(base, "pyproject.toml"), "tool", "ruff")
     found = next(
@@ -133,7 +137,7 @@ def ruff_options(base: Path) -> RuffOptions:
     )
     if not found:
         return _of_flake8(base)
-    lint = {**found, **table(found, "lint")}
+    lint = _with_codes({**found, **table(found, "lint")}, codes)
     of_files = (*table(lint, "per-file-ignores").items(), *table(lint, "extend-per-file-ignores").items())
     length, target = found.get("line-length"), found.get("target-version")
     select, more = _codes(_strings(lint.get("select"))), _codes(_strings(lint.get("extend-select")))
@@ -149,7 +153,27 @@ def ruff_options(base: Path) -> RuffOptions:
         line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
         target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
         settings=_settings({"builtins": found.get("builtins")}, "") | _settings(lint, "lint."),
+        preview=lint.get("preview") is True,
     )
+
+
+_CHOICES = ("select", "extend-select", "ignore", "extend-ignore", "per-file-ignores", "extend-per-file-ignores")
+
+
+def _with_codes(lint: Mapping[str, object], codes: Callable[[], Mapping[str, str]]) -> Mapping[str, object]:
+    """ruff's table of its linter with the codes of the rules that it names in words."""
+    chosen = {key: lint[key] for key in _CHOICES if key in lint}
+    lists = (each for value in chosen.values() for each in (value.values() if isinstance(value, dict) else (value,)))
+    if not any(_NAME.fullmatch(word) for each in lists for word in _strings(each)):
+        return lint
+    known = codes()
+
+    def in_codes(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: in_codes(each) for key, each in value.items()}
+        return [known.get(word, word) for word in _strings(value)]
+
+    return {**lint, **{key: in_codes(value) for key, value in chosen.items()}}
 
 
 _SETTINGS = frozenset(

@@ -38,7 +38,7 @@ class FileCoverage:
     """What became of one file of the change.
 
     `reason` is empty only when a detector that knows files of its kind read it, and no detector for it failed; one that
-    was SEARCHED holds no secret that we know of, and nothing else was looked for.
+    was SEARCHED holds no secret that we know of, and nothing else was looked for. In a document there is nothing else.
     """
 
     path: str
@@ -140,7 +140,7 @@ def coverage(path: str, readers: Sequence[str], unread: Mapping[str, str]) -> Fi
             names.setdefault(why, []).append(name)
         reason = "; ".join(f"not read by {' and '.join(each)}: {why}" for why, each in names.items())
         return FileCoverage(path=path, status=status, reason=reason)
-    if set(readers) <= {Secrets.name}:
+    if set(readers) <= {Secrets.name} and not _is_document(path):
         return FileCoverage(path=path, status=CoverageStatus.SEARCHED, reason="only searched for secrets")
     return FileCoverage(path=path, status=CoverageStatus.READ)
 
@@ -159,6 +159,15 @@ _CODE_NAMES = (
     "py pyi pyx js jsx ts tsx go rs java kt c h cc cpp hpp cs rb php swift scala sh bash ps1 sql html vue svelte lua"
 )
 CODE = frozenset(f".{suffix}" for suffix in _CODE_NAMES.split())
+_DOCUMENTS = frozenset({".md", ".rst", ".txt", ".adoc"})
+_NEWS = frozenset({"changelog", "changelog.d", "changes", "news", "newsfragments", "releasenotes"})
+"""Folders of what becomes a changelog, in files that are called `12.bugfix` or `a-note.yaml`."""
+
+
+def _is_document(path: str) -> bool:
+    """Whether it is a text for people: a search for secrets is all there is to read in it."""
+    parts, suffix = PurePosixPath(path.lower()).parts, PurePosixPath(path).suffix
+    return suffix in _DOCUMENTS or (suffix not in CODE and not _NEWS.isdisjoint(parts[:-1]))
 
 
 @dataclass(slots=True, kw_only=True)

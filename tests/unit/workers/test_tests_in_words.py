@@ -54,13 +54,13 @@ def test_a_review_says_that_its_head_was_not_repaired() -> None:
 
 def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
     tests = ComparedTests(
-        ran=12, passed=9, failing_before=("a", "b"), flaky=("c",), trouble="the tests ran longer than 5 s"
+        ran=12, passed=9, failing_before=("a", "b"), flaky=("t.py::c",), trouble="the tests ran longer than 5 s"
     )
     assert [headline(tests), *lines(tests)] == snapshot(
         [
             "No test is broken: 9 tests passed, not all ran",
-            "2 tests failing without this change too.",
-            "1 test failing once and passing when run again.",
+            "2 tests failing without this change too: a, b.",
+            "1 test failing once and passing when run again: t.py::c.",
             "Not all tests ran: the tests ran longer than 5 s.",
         ]
     )
@@ -68,9 +68,20 @@ def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
     assert in_check(tests) == snapshot(
         [
             "No test is broken: 9 tests passed, not all ran.",
-            "2 tests failing without this change too.",
-            "1 test failing once and passing when run again.",
+            "2 tests failing without this change too: `a`, `b`.",
+            "1 test failing once and passing when run again: `t.py::c`.",
             "Not all tests ran: the tests ran longer than 5 s.",
+        ]
+    )
+
+
+def test_of_many_tests_that_say_nothing_three_are_named() -> None:
+    """A maintainer sees which they are, and no list that hides the rest; a run that could not begin has no name."""
+    tests = ComparedTests(ran=9, passed=3, failing_before=tuple("abcde"), unknown=("",))
+    assert lines(tests) == snapshot(
+        [
+            "5 tests failing without this change too: a, b, c and 2 more.",
+            "1 test failing, and not compared because the time was up.",
         ]
     )
 

@@ -57,7 +57,7 @@ class Proofs:
             if isinstance(proof, Unproven):
                 self.late = candidate if proof.late and not self.objection else self.late
                 self.objection = self.objection or proof.reason
-                left = self._unbroken(left, candidate, proof.broken)
+                left = self._unbroken(left, candidate, proof.broken, shown)
             else:
                 shown[candidate] = proof
         if left is not None:
@@ -67,10 +67,16 @@ class Proofs:
         """Whether there is no point in looking for more candidates."""
         return self.best is not None or self.made >= PROOFS
 
-    def _unbroken(self, field: Field, unproven: Candidate, tests: Mapping[str, float]) -> Field | None:
-        """A field without one, and without those that break the same tests; None when nothing is left."""
+    def _unbroken(
+        self, field: Field, unproven: Candidate, tests: Mapping[str, float], shown: Mapping[Candidate, Proof]
+    ) -> Field | None:
+        """A field without one, and without those that break the same tests; None when nothing is left.
+
+        What is proven passed these tests in the whole suite. Some of them fail where they are screened alone.
+        """
         others = [edit.candidate for edit in field.edits if edit.candidate is not unproven]
-        kept = self._passing(others, tests) if tests else frozenset(others)
+        unshown = [candidate for candidate in others if candidate not in shown]
+        kept = self._passing(unshown, tests) | shown.keys() if tests else frozenset(others)
         return field.only(kept) if kept else None
 
     def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:

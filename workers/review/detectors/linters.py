@@ -7,6 +7,7 @@ import re
 import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -19,6 +20,7 @@ from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Category,
     Detection,
+    DetectorFailed,
     FixEdit,
     RawFinding,
     SourceTree,
@@ -118,6 +120,13 @@ _ENABLED = "linter.rules.enabled = ["
 _RULE = re.compile(r"^[ \t]*([a-z0-9-]+) \(([A-Z]+[0-9]+)\),?$", re.MULTILINE)
 
 
+def rule_codes(sandbox: Sandbox) -> dict[str, str]:
+    """The code of each rule by the name that ruff's configuration may give instead; none where ruff fails."""
+    with suppress(DetectorFailed):
+        return {words.replace(" ", "-"): code for code, words in Ruff(sandbox, everything=True).rules().items()}
+    return {}
+
+
 def _without_refused(options: RuffOptions, output: str) -> RuffOptions:
     """The options without the code that ruff names as unknown, as those of flake8's plug-ins are; where it names another
     reason without the settings of rules, and then none.
@@ -138,7 +147,8 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
         *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
     )
     return (
-        *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
+        *("ruff", "check", "--isolated", "--no-cache", "--output-format", "json"),
+        *(("--preview", "--config", "lint.explicit-preview-rules = true") if options.preview else ("--no-preview",)),
         *("--target-version", options.target_version or target_version),
         *(("--select", "ALL", "--quiet") if everything else selection),
         *length,

@@ -12,6 +12,7 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import msgspec
@@ -41,6 +42,8 @@ _OLDEST = 10
 _INI = f".apprentice-{secrets.token_hex(8)}.ini"
 _NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-ignore", "annotation-unchecked", "note"})
 _TYPED_SHARE = 0.5
+_GOES_ON = frozenset({"Missing return statement", "Implicit return in function which does not return"})
+"""Errors of a function that reaches its end."""
 _LINES_IN_MESSAGE = re.compile(r"\bline \d+")
 NOT_INSTALLED = "it is not installed: install Apprentice with the extra types"
 
@@ -98,9 +101,37 @@ class Mypy:
         def read(some: Sequence[str]) -> Detection:
             flags = (f"{name} = {value}\n" for name, value in sorted(self._options.flags.items()))
             ours = {_INI: "".join(("[mypy]\n", *flags)).encode()}
-            return errors_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some, ours), self._options)
+            found = errors_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some, ours), self._options)
+            return replace(found, findings=tuple(each for each in found.findings if not _may_end_elsewhere(each, tree)))
 
         return in_parts(tree, paths, read, failures=8)
+
+
+def _may_end_elsewhere(found: RawFinding, tree: SourceTree) -> bool:
+    """Whether it is about a function that ends with a call: one of another file may never return, and is `Any` here."""
+    if found.message not in _GOES_ON:
+        return False
+    nodes = ast.walk(parsed(tree.sources[found.path]) or ast.Module([], []))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return any(_ends_with_call(node.body) for node in functions if node.lineno == found.line)
+
+
+def _ends_with_call(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block, or one of the blocks that end it, has a call as its last statement."""
+    match body[-1]:
+        case ast.Expr(value=ast.Call() | ast.Await()):
+            return True
+        case ast.If(body=one, orelse=[*_, _] as other):
+            blocks = [one, other]
+        case ast.With(body=one) | ast.AsyncWith(body=one):
+            blocks = [one]
+        case ast.Match(cases=cases):
+            blocks = [each.body for each in cases]
+        case ast.Try(body=one, handlers=handlers, orelse=other, finalbody=last):
+            blocks = [one, other, last, *(each.body for each in handlers)]
+        case _:
+            return False
+    return any(_ends_with_call(block) for block in blocks if block)
 
 
 def _parses(tree: SourceTree, path: str) -> bool:

@@ -149,7 +149,7 @@ def test_sarif_says_how_it_went() -> None:
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (True, 1)
     assert notes == snapshot(
         [
-            ("tests", "warning", "1 test failing without this change too."),
+            ("tests", "warning", "1 test failing without this change too: tests/test_b.py::test_old."),
             ("tests", "warning", "Not all tests ran: the time was up."),
             ("not-read", "note", "not read: binary"),
         ]

@@ -18,7 +18,7 @@ from workers.review.detectors.detector import (
     in_parts,
 )
 from workers.review.detectors.linters import bandit_findings, ruff_findings
-from workers.review.detectors.rules import is_test_path, is_wanted, kind_of, twin
+from workers.review.detectors.rules import RUFF_SELECT, is_test_path, is_wanted, kind_of, twin
 
 
 def ended(stdout: object, *, exit_code: int = 1, stderr: str = "") -> CompletedRun:
@@ -217,11 +217,23 @@ def test_no_file_is_lost_between_parts() -> None:
         ("NEW999", (Category.STYLE, Severity.INFO)),
         ("SLF001", (Category.STYLE, Severity.INFO)),
         ("FBT001", (Category.STYLE, Severity.INFO)),
+        ("RUF006", (Category.CORRECTNESS, Severity.MAJOR)),
+        ("RUF022", (Category.STYLE, Severity.INFO)),
+        ("RET505", (Category.STYLE, Severity.INFO)),
+        ("E741", (Category.STYLE, Severity.INFO)),
+        ("G004", (Category.STYLE, Severity.INFO)),
+        ("ISC004", (Category.CORRECTNESS, Severity.MINOR)),
     ],
 )
 def test_every_rule_has_a_category_and_a_severity(rule: str, kind: tuple[Category, Severity]) -> None:
     """The longest known prefix of a rule decides, of those with its letters: SLF001 is no rule of bandit's."""
     assert kind_of(rule) == kind
+
+
+def test_what_we_select_ourselves_is_more_than_style() -> None:
+    """Only what a project selects beside it may be a matter of taste; f-strings without a field are the one exception."""
+    with_codes = [code for code in RUFF_SELECT if code[-1].isdigit()]
+    assert {code for code in with_codes if kind_of(code)[0] is Category.STYLE} <= {"F541"}
 
 
 def test_bandits_rules_have_twins() -> None:

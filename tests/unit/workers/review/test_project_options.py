@@ -94,6 +94,40 @@ def test_the_settings_of_rules_are_read_as_data(tmp_path: Path) -> None:
     }
 
 
+NAMED = """\
+[lint]
+preview = true
+select = ["unused-import", "E", "no-such-rule"]
+ignore = ["print", "assert", "D"]
+
+[lint.per-file-ignores]
+"tests/*" = ["magic-value-comparison", "S"]
+"""
+
+
+def test_rules_that_are_named_in_words_are_read_by_their_codes(tmp_path: Path) -> None:
+    """As ruff takes either; a security rule cannot be ignored by its name, and a name that is not known counts as not there."""
+    codes = {"unused-import": "F401", "print": "T201", "assert": "S101", "magic-value-comparison": "PLR2004"}
+    (tmp_path / "ruff.toml").write_text(NAMED)
+    assert ruff_options(tmp_path, lambda: codes) == RuffOptions(
+        select=("F401", "E"),
+        checked=("F401", "E"),
+        ignore=("T201", "D"),
+        per_file_ignores={"tests/*": ("PLR2004",)},
+        preview=True,
+    )
+
+
+def test_names_are_not_looked_up_where_there_are_none(tmp_path: Path) -> None:
+    """To ask ruff for all its rules costs a run."""
+
+    def never() -> dict[str, str]:
+        raise AssertionError("the file has codes alone")
+
+    (tmp_path / "ruff.toml").write_text('[lint]\nselect = ["E"]\n[lint.per-file-ignores]\n"a.py" = ["F401"]\n')
+    assert ruff_options(tmp_path, never).select == ("E",)
+
+
 def test_a_repository_selects_its_own_rules(tmp_path: Path) -> None:
     """What is not broken is left to its choice."""
     (tmp_path / "ruff.toml").write_text('[lint]\nselect = ["E", "D1", "bad;code"]\n')

@@ -120,6 +120,16 @@ def test_a_file_that_was_only_searched_for_secrets_says_so() -> None:
     assert coverage("app.js", ["secrets"], {"secrets": "it crashed"}).status is CoverageStatus.FAILED
 
 
+@pytest.mark.parametrize(
+    "path", ["README.md", "docs/a.rst", "notes.txt", "CHANGES/1.bugfix", "releasenotes/notes/a-1.yaml"]
+)
+def test_a_document_counts_as_read(path: str) -> None:
+    """There is nothing but secrets to look for in it; a changelog in each change would make each check neutral."""
+    assert (coverage(path, ["secrets"], {}).status, coverage(path, ["secrets"], {}).reason) == (CoverageStatus.READ, "")
+    assert coverage(path, ["secrets"], {"secrets": "it crashed"}).status is CoverageStatus.FAILED
+    assert coverage("changes/app.js", ["secrets"], {}).status is CoverageStatus.SEARCHED
+
+
 def test_a_skipped_name_is_made_printable() -> None:
     """A name that is not UTF-8 can be said, stored and sent."""
     assert skipped("caf\udce9.py", "x").path == "caf\\udce9.py"
