@@ -318,6 +318,7 @@ class SearchSession:
             strategies,
             outcome,
             proven=best.candidate if best else None,
+            cut=best is not None and best.proof.cut,
             objection=proofs.objection or self._unsuspected(),
         )
         return AttemptResult(
