@@ -168,6 +168,15 @@ def test_edits_that_do_the_same_agree(shop: Project, screen: RunnerPool) -> None
     assert clusters(compared([(each, observed(screen, each, wanted())) for each in edits])) == [[0, 1]]
 
 
+def test_the_time_of_day_tells_no_edits_apart(shop: Project, screen: RunnerPool) -> None:
+    """Each call sees the same clock, which goes on while it runs."""
+    codes = ("best + int(time.time() * 1e6)", "int(time.time() * 1e6) + best", "best + (time.time() < time.time())")
+    edits = [edit(shop, "return best", f"import time\n    return {code}") for code in codes]
+    seen = [(each, observed(screen, each, wanted())) for each in edits]
+    assert clusters(compared(seen)) == [[0, 1], [2]]
+    assert {call.call: call.text for call in seen[2][1].calls}["largest([3, 9, 5])"] == "4"
+
+
 def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: RunnerPool) -> None:
     """An edit that passes the same tests by chance is found out by a call that was not in them."""
     listed = Shortlist(

@@ -95,7 +95,7 @@ class Resolver:
             except UvFailed as reason:
                 missing = set(map(canonicalize_name, _WITHOUT_WHEEL.findall(str(reason)))) - sources
                 if _ELSEWHERE in str(reason) and given.directories:
-                    self._say_once(f"{', '.join(given.directories)} has too few versions: the other indexes are asked")
+                    self._say_once(f"too few versions in {', '.join(given.directories)}: the other indexes are asked")
                     given = given.without_directories()
                 elif not missing or len(sources | missing) > MOST_BUILT:
                     raise

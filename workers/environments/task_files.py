@@ -179,9 +179,8 @@ def _tox(files: TreeFiles, here: str, wanted: str) -> Commands:
 
     def lines(*keys: str) -> list[str]:
         text = next((merged[key] for key in keys if merged.get(key)), "")
-        return [
-            each for line in re.sub(r"\\\n", " ", text).splitlines() if (each := _tox_line(line, sections, factors))
-        ]
+        whole = _kept(_referred(_kept(text, factors), sections), factors)
+        return [line for each in whole.splitlines() if (line := _tox_line(each))]
 
     yield [
         "export",
@@ -213,21 +212,35 @@ def _here_for_installed(files: TreeFiles, here: str, line: str) -> str:
     return re.sub(r"\{(?:envsitepackagesdir|env_site_packages_dir)\}/([\w.-]+)", found, line)
 
 
-def _tox_line(line: str, sections: Mapping[str, Mapping[str, str]], factors: set[str]) -> str:
-    """A line with its substitutions made; empty where its condition is about another environment."""
+def _kept(text: str, factors: set[str]) -> str:
+    """A value without its conditions, and without the lines that are about another environment, also within a command."""
+    kept = filter(None, (_conditional(line, factors) for line in text.splitlines()))
+    return re.sub(r"\\\n", " ", "\n".join(kept))
+
+
+def _conditional(line: str, factors: set[str]) -> str:
+    """A line without its condition; empty where that is about another environment."""
     condition = re.match(r"\s*([\w.!{},-]+):\s+(.*)|\s*([\w.!{},-]+):$", line)
-    if condition and condition[1]:
-        alternatives = list(_braces(f"{{{condition[1]}}}" if "{" not in condition[1] else condition[1]))
-        if not any(
-            all((part[1:] not in factors) if part[:1] == "!" else part in factors for part in each.split("-"))
-            for each in alternatives
-        ):
-            return ""
-        line = condition[2]
-    line = _filled(r"\{\[([^\]{}]+)\]([^{}]+)\}", lambda found: sections.get(found[1], {}).get(found[2], ""), line)
+    if not condition or not condition[1]:
+        return line
+    alternatives = _braces(f"{{{condition[1]}}}" if "{" not in condition[1] else condition[1])
+    fits = any(
+        all((part[1:] not in factors) if part[:1] == "!" else part in factors for part in each.split("-"))
+        for each in alternatives
+    )
+    return condition[2] if fits else ""
+
+
+def _referred(text: str, sections: Mapping[str, Mapping[str, str]]) -> str:
+    """A value with those of other sections in it, which may have several lines."""
+    return _filled(r"\{\[([^\]{}]+)\]([^{}]+)\}", lambda found: sections.get(found[1], {}).get(found[2], ""), text)
+
+
+def _tox_line(line: str) -> str:
+    """A line with its substitutions made."""
     line = re.sub(r"\{posargs:?([^{}]*)\}|\[\]$", r"\1", line.replace("{toxinidir}/", "").replace("{tox_root}/", ""))
     line = re.sub(r"\{env:\w++:?([^{}]*)\}", r"\1", re.sub(r"\{(toxinidir|tox_root)\}", ".", line))
-    return "" if "\n" in line else re.sub(r"\{(?:envbindir|env_bin_dir)\}/", "", line).partition(" #")[0].strip()
+    return re.sub(r"\{(?:envbindir|env_bin_dir)\}/", "", line).partition(" #")[0].strip()
 
 
 # ── nox, hatch, make ──

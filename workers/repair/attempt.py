@@ -129,20 +129,29 @@ def shortlist(
 
 
 def reflection(
-    tally: AttemptTally, strategies: Sequence[str], outcome: AttemptOutcome, *, proven: Candidate | None, objection: str
+    tally: AttemptTally,
+    strategies: Sequence[str],
+    outcome: AttemptOutcome,
+    *,
+    proven: Candidate | None,
+    cut: bool,
+    objection: str,
 ) -> str:
-    """What was tried, and what came closest. `objection` is why a plausible candidate is not proven."""
+    """What was tried, and what came closest. `cut` says that time ended the proof, `objection` why a plausible candidate
+    is not proven."""
     shown = proven or tally.shown()
     where = f"{shown.template} at {shown.path}:{shown.line}" if shown else ""
     names = "/".join(strategies) if len(strategies) <= MOST_NAMED else "all strategies"
-    tried = f"{names or 'replay'}: {_tried(tally, outcome, where)}"
+    tried = f"{names or 'replay'}: {_tried(tally, outcome, where, cut=cut)}"
     return f"{tried} {_lesson(tally, outcome, where, objection)}".strip()
 
 
-def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str) -> str:
+def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str, *, cut: bool) -> str:
     number = tally.candidates
     count = f"{number} candidate{'s' * (number != 1)}"
     match outcome:
+        case AttemptOutcome.PROVEN if cut:
+            return f"{where} passes the failing tests after {count}; time ended before all tests ran with it."
         case AttemptOutcome.PROVEN:
             return f"{where} is proven after {count}."
         case AttemptOutcome.OUT_OF_BUDGET:

@@ -45,6 +45,8 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
     need = "a service" if _REFUSED.search(text) and _SERVER.search(text) else ""
     if need := next((each for each, pattern in _NEEDS.items() if pattern.search(text)), need):
         return f"it needs {need}, which the sandbox does not have"
+    if "reading from stdin while output is captured" in text:
+        return "it reads standard input, which pytest refuses while it captures output (its option -s allows that)"
     if _is_lint(result):
         return "it is a check of a plug-in's, which no line of the project raised"
     if result.outcome is TestOutcome.ERROR and "::" in result.id and result.error_type and not result.frames:

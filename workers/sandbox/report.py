@@ -341,6 +341,7 @@ CUT_ERRORS = frozenset(error for error, _ in (*_CUTS.values(), _KILLED))
 
 def _not_started(completed: CompletedRun, python: Path, program: str) -> str:
     output = completed.stderr + completed.stdout
+    completed = replace(completed, stderr=_FRAMES.sub("", completed.stderr))
     if "No module named pytest" in output or "No module named 'pytest'" in output:
         return (
             f"{python} has no pytest: install the project's test requirements into its environment, "
@@ -351,7 +352,7 @@ def _not_started(completed: CompletedRun, python: Path, program: str) -> str:
     if completed.exit_code in NO_SUCH_COMMAND:
         return f"the test command {program!r} cannot be started in the sandbox" + _tail(completed)
     if completed.exit_code == USAGE_ERROR:
-        return NOT_STARTED + _tail(replace(completed, stderr=_FRAMES.sub("", completed.stderr)))
+        return NOT_STARTED + _tail(completed)
     return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
 
 
@@ -369,7 +370,7 @@ def _with_place(text: str, decoded: DecodedReport) -> str:
 
 
 _FRAMES = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*", re.MULTILINE)
-"""A traceback but for its error: the lines before it say which option or setting pytest refused."""
+"""A traceback but for its error: that, or the lines before it, say which plug-in, option or setting ended pytest."""
 
 
 def _tail(completed: CompletedRun) -> str:

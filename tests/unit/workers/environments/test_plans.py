@@ -119,6 +119,16 @@ def test_a_command_of_pytest_that_runs_no_test_is_passed_over(tmp_path: Path) ->
     assert (plan.source, plan.test_command[3:]) == ("tox", ("tests",))
 
 
+def test_conditions_within_a_command_of_tox(tmp_path: Path) -> None:
+    """A line for another environment is left out before a command's lines are joined; a value of another section has its lines."""
+    tox = (
+        "[base]\ndeps =\n    pytest\n    py27: mock\n    attrs\n[testenv]\ndeps = {[base]deps}\n"
+        "commands =\n    python -m pytest \\\n    pypy3: --no-cov \\\n        {posargs:tests}\n"
+    )
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, "tox.ini": tox, "tests/test_a.py": ""})
+    assert (plan.source, plan.test_command[3:], set(plan.requirements)) == ("tox", ("tests",), {"pytest", "attrs"})
+
+
 @pytest.mark.parametrize("line", ["-e .[test]", "-e.[test]", ".[test]", "-e ..[test]", "-r more.txt"])
 def test_a_requirements_file_installs_the_project_from_where_pip_runs(tmp_path: Path, line: str) -> None:
     """As pip reads it; a path from the file's own directory is understood too, where the other leads to no project."""

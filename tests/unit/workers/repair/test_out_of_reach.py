@@ -48,6 +48,15 @@ def test_what_the_sandbox_does_not_have(tmp_path: Path, error_type: str, message
     assert reason(tmp_path, error_type, message) == f"it needs {need}, which the sandbox does not have"
 
 
+def test_what_reads_standard_input(tmp_path: Path) -> None:
+    """It fails by how the tests are run, also where a thread read it and another error repeats that."""
+    message = (
+        "Saw 1 exceptions within threads (OSError):\n\nOSError: pytest: reading from stdin while output is captured!"
+    )
+    wanted = "it reads standard input, which pytest refuses while it captures output (its option -s allows that)"
+    assert reason(tmp_path, "ThreadException", message) == wanted
+
+
 @pytest.mark.parametrize(
     ("message", "step"),
     [

@@ -34,10 +34,11 @@ def words(
     candidates: int = 12,
     plausible: int = 0,
     proven: Candidate | None = None,
+    cut: bool = False,
     objection: str = "",
 ) -> str:
     tally = AttemptTally(failure=FAILURE, candidates=candidates, plausible=plausible, nearest=nearest)
-    return reflection(tally, ("operators",), outcome, proven=proven, objection=objection)
+    return reflection(tally, ("operators",), outcome, proven=proven, cut=cut, objection=objection)
 
 
 def near(passed: int = 0, error_type: str = "", message: str = "") -> ScreenVerdict:
@@ -48,6 +49,13 @@ def test_a_proof() -> None:
     """Success says what and where, and after how many candidates."""
     assert words(AttemptOutcome.PROVEN, near(2), candidates=1, proven=PLACE) == snapshot(
         "operators: swap_operator at shop/tax.py:7 is proven after 1 candidate."
+    )
+
+
+def test_a_proof_that_time_ended() -> None:
+    """What did not run with all tests is not called proven."""
+    assert words(AttemptOutcome.PROVEN, near(2), candidates=53, proven=PLACE, cut=True) == snapshot(
+        "operators: swap_operator at shop/tax.py:7 passes the failing tests after 53 candidates; time ended before all tests ran with it."
     )
 
 

@@ -78,6 +78,14 @@ def broken(name: str) -> dict[str, object]:
             [],
             "pytest could not start: ERROR: bad warning filter: | ignore::x.Y | AttributeError: no Y",
         ),
+        (
+            ended(
+                1,
+                stderr='Traceback (most recent call last):\n  File "p.py", line 9, in load\n    y()\nImportError: no x\n',
+            ),
+            [],
+            "the test command ran no pytest (exit code 1): ImportError: no x",
+        ),
         (ended(0, stdout="ok\n"), [], "the test command ran no pytest (exit code 0): ok"),
         (ended(2), [START, broken("a.py"), finish(2)], "one file cannot be collected: a.py: ImportError: no"),
         (ended(2), [START, broken("a.py"), broken("b.py")], "2 files cannot be collected: a.py: ImportError: no"),
