@@ -129,8 +129,10 @@ def demo(
     """Show the whole loop on this machine, against a stand-in for GitHub."""
     from bot.playground.demo import run
     from workers.home import scratch
+    from workers.sandbox.tiers import open_sandbox
 
-    with refusing(), scratch(worker_settings().home):
+    with refusing(), scratch((settings := worker_settings()).home):
+        open_sandbox(settings)  # else the demo would wait for a repair that never comes
         raise typer.Exit(run(out, stay=stay, log=log))
 
 

@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(600)]
 
 
-def demo(house: Path) -> subprocess.CompletedProcess[str]:
-    """The demo of the code in `house`."""
+def demo(house: Path, path: str = "/usr/local/bin:/usr/bin:/bin") -> subprocess.CompletedProcess[str]:
+    """The demo of the code in `house`, with the programs in `path`."""
     return subprocess.run(
         [sys.executable, "-m", "bot.cli", "demo"],
         cwd=house,
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "PYTHONPATH": str(house)},
+        env={"PATH": path, "HOME": "/nonexistent", "PYTHONPATH": str(house)},
         capture_output=True,
         text=True,
         check=False,
@@ -51,6 +51,14 @@ def test_the_demo_runs_to_its_end() -> None:
     assert "[info " not in done.stdout, "the log is routine"
     *_, found_by = re.findall(r"candidates: \d+ by (\S+), which the pull request names", done.stdout)
     assert [name for mark, name, _ in row if mark == "›"] == [found_by]
+
+
+def test_the_demo_does_not_begin_without_a_sandbox() -> None:
+    """One line says what to install, at once: nothing is started that would wait for a repair."""
+    done = demo(ROOT, path="/nonexistent")
+    assert done.returncode == 2
+    assert "bubblewrap is not installed: install it" in done.stderr
+    assert "maya" not in done.stdout
 
 
 @pytest.mark.extended
