@@ -513,7 +513,7 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
                 "-        return paid + self.total() + self.discount()",
                 "+        return paid - self.total() + self.discount()",
                 "proof: 2 of 2 failing tests pass; suite 7 passed, 0 failed, 0 skipped of 7, run 2 times: python -m pytest",
-                "confidence: # different edits pass these tests, and all behave alike on further calls like those of the tests. The search came to it after many likelier edits, and a late one passes by chance more often: please check that it is right.",
+                "confidence: No other edit that was tried passes these tests. The search came to it after many likelier edits, and a late one passes by chance more often: please check that it is right.",
             ],
         )
     )
@@ -531,11 +531,11 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
             "2 tests fail with AssertionError: tests/test_till.py::test_discount_from_a_hundred_on and 1 more",
             "editing shop/till.py:26, shop/till.py:30, shop/till.py:24, 12 more lines",
             "trying strategy names",
-            "names: 11 candidates tried, none makes the failing tests pass",
+            "names: 8 candidates tried, none makes the failing tests pass",
             "trying strategy boundaries",
             "boundaries: 2 candidates tried, none makes the failing tests pass",
             "trying strategy operators",
-            "operators: 16 candidates tried, none makes the failing tests pass",
+            "operators: 13 candidates tried, none makes the failing tests pass",
             "trying strategy calls",
             "calls: 1 candidate tried, none makes the failing tests pass",
             "trying strategy statements",
@@ -543,7 +543,7 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
             "trying strategy everything",
             "an edit of shop/till.py:24 passes the failing tests; looking for others that do",
             "running all tests with what passes, to prove it",
-            "all strategies: comparison_operator+arithmetic_operator at shop/till.py:24 is proven after 442 candidates",
+            "all strategies: comparison_operator+arithmetic_operator at shop/till.py:24 is proven after 410 candidates",
         ]
     )
 

@@ -10,7 +10,6 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from memory.skills import name_of, parts_of
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect, nearness
-from workers.repair.engines.search.repeated_edit import repeated
 from workers.repair.engines.search.search import combine, propose, propose_around
 
 BROKEN = "def spread(rows, n):\n    low = max(rows)\n    high = max(rows)\n    return low - high > n\n"
@@ -120,56 +119,3 @@ def test_what_changes_the_failure_is_near(seen: ScreenVerdict, failure: Failure,
 def test_what_gets_nowhere_is_left(seen: ScreenVerdict, failure: Failure) -> None:
     """Another wrong value in the same assertion, or a run that breaks earlier, is no step forward."""
     assert nearness(seen, failure) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("before", "old", "new", "wanted"),
-    [
-        ("if a == None: f()\nif b == None: g()\n", "== None", "is None", ["if a is None: f()\nif b is None: g()\n"]),
-        (
-            "raise Missing()\nraise Missing()\n",
-            "Missing",
-            "MissingError",
-            ["raise MissingError()\nraise MissingError()\n"],
-        ),
-        (
-            "a = [b for b in c if d]\na = [e for e in c if d]\n",
-            "d]",
-            "d and f]",
-            ["a = [b for b in c if d and f]\na = [e for e in c if d and f]\n"],
-        ),
-        (
-            "def f(p):\n    return p <= v(s)\n\ndef g(p):\n    return p >= v(s)\n",
-            "p <=",
-            "v(p.x) <=",
-            ["def f(p):\n    return v(p.x) <= v(s)\n\ndef g(p):\n    return v(p.x) >= v(s)\n"],
-        ),
-        ("a = f(b.c)\na = f(b.c)\n", "f(b.c)", "b.c", ["a = b.c\na = b.c\n"]),
-        ("a = x + 1\n# x + 1\nb = x - 1\n", "x + 1", "x + 2", []),
-        ("a = b + 1\nc = d\n", "b + 1", "b + 2", []),
-        ("a = f(b)\na = g(d)\n", "f(b)", "f(b, c)", []),
-    ],
-    ids=[
-        "part of a line",
-        "a name",
-        "put in",
-        "one neighbour",
-        "taken out",
-        "another sign",
-        "nowhere else",
-        "another call",
-    ],
-)
-def test_an_edit_is_repeated_where_the_file_reads_alike(before: str, old: str, new: str, wanted: list[str]) -> None:
-    """The same tokens are changed where a neighbour is the same too, and the rest of the file stays as it is."""
-    before, wanted = f"import z\n{before}", [f"import z\n{each}" for each in wanted]
-    edit = replace(first(), source=before.replace(old, new, 1))
-    assert [candidate.source for candidate in repeated(edit, before)] == wanted
-
-
-def test_of_many_places_the_nearest_is_tried_alone_too() -> None:
-    """All of them come first; an edit of what stands in many places is not repeated."""
-    edit = replace(first(), source="import z\n" + "f(a.b)\nf(b)\nf(b)\n")
-    found = [candidate.source for candidate in repeated(edit, "import z\n" + "f(b)\n" * 3)]
-    assert found == ["import z\n" + "f(a.b)\n" * 3, "import z\n" + "f(a.b)\nf(a.b)\nf(b)\n"]
-    assert not list(repeated(edit, "import z\n" + "f(b)\n" * 10))

@@ -205,7 +205,7 @@ class Stream:
                 yield following
 
 
-TOKEN = re.compile(
+_TOKEN = re.compile(
     r"""(?P<string>[rbfuRBFU]{0,2}(?<!\\)(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
       | (?P<number>\d[\w.]*|\.\d[\w.]*)
       | (?P<name>[^\W\d]\w*)
@@ -254,7 +254,7 @@ def shape_between(before: str, after: str) -> EditShape | None:
 
 
 def _tokens(text: str) -> list[_Token]:
-    return [_Token(m.lastgroup or "", m.group()) for m in TOKEN.finditer(text) if m.lastgroup != "comment"]
+    return [_Token(m.lastgroup or "", m.group()) for m in _TOKEN.finditer(text) if m.lastgroup != "comment"]
 
 
 def _operands(tokens: list[_Token], others: list[_Token]) -> list[_Token]:

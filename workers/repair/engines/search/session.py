@@ -27,10 +27,9 @@ from workers.repair.attempt import (
     reflection,
     shortlist,
 )
-from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect, nearness
+from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect
 from workers.repair.engines.search.control_dependence import deciding_lines
 from workers.repair.engines.search.localise import suspects
-from workers.repair.engines.search.repeated_edit import repeated
 from workers.repair.engines.search.search import combine, propose
 from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
@@ -51,9 +50,6 @@ SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 
 RESUMED = 40
 """Candidates of one edit before any of two, where there is something to build upon."""
-
-REPEATED = 0.2
-"""How near a candidate has to come before the same edit is tried at the other places of its file that read alike."""
 
 NARROWER = 60
 """So many conditions are tried next in a statement of which an edit repairs the failing tests and breaks others."""
@@ -250,7 +246,7 @@ class SearchSession:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.
 
         That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many. Where an
-        edit is too broad, the condition that it lacks is looked for at once; a near miss is repeated where the file reads alike.
+        edit is too broad, the condition that it lacks is looked for at once.
         """
         found, reported = 0, time.monotonic()
         for number, verdict in enumerate(verdicts, start=1):
@@ -269,8 +265,6 @@ class SearchSession:
                 found = number
             elif not found and self._is_too_broad(verdict):
                 stream.put_first(islice(filter(self._fresh, self._narrower(verdict.candidate)), NARROWER))
-            elif not found and nearness(verdict, self._failure) >= REPEATED:
-                stream.put_first(filter(self._fresh, repeated(verdict.candidate, self.sources[verdict.candidate.path])))
             yield verdict
 
     def _is_too_broad(self, verdict: ScreenVerdict) -> bool:
