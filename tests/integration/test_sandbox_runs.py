@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import files
 from pathlib import Path
 
@@ -644,16 +646,29 @@ def test_without_bubblewrap_nothing_runs_unless_allowed(monkeypatch: pytest.Monk
     assert isinstance(open_sandbox(load(WorkerSettings, unsafe_without_sandbox=True)), UnsandboxedRunner)
 
 
-def test_a_bubblewrap_that_ends_without_a_word_is_started_again(tmp_path: Path) -> None:
-    """Once; one that always does so is no sandbox, and that is said."""
-    bwrap = shutil.which("bwrap")
-    (tmp_path / "tree").mkdir()
-    workload = Workload(command=("true",), tree=tmp_path / "tree", python=Path(sys.executable))
-    seen = tmp_path / "seen"
-    once = script(tmp_path / "once", f'[ -e "{seen}" ] && exec {bwrap} "$@"; : > "{seen}"; exit 1')
-    assert Bubblewrap(once).run(workload).exit_code == 0
-    with pytest.raises(CannotRun, match="no reason given"):
-        Bubblewrap(script(tmp_path / "never", "exit 1")).run(workload)
+def test_a_program_that_ends_at_once_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a busy machine lets us look at its process late."""
+
+    at_once = os.pidfd_open
+
+    def late(pid: int) -> int:
+        time.sleep(0.3)
+        return at_once(pid)
+
+    monkeypatch.setattr(os, "pidfd_open", late)
+    workload = Workload(command=("sh", "-c", "echo tea; exit 3"), tree=tmp_path, python=Path(sys.executable))
+    completed = Bubblewrap().run(workload)
+    assert (completed.exit_code, completed.stdout) == (3, "tea\n")
+
+
+def test_a_sandbox_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    """Where bubblewrap fails before its child has started, afterwards, and without any output."""
+    workload = Workload(command=("true",), tree=tmp_path, python=Path(sys.executable))
+    with pytest.raises(CannotRun, match="cannot make a sandbox here: Can't find source path /gone"):
+        Bubblewrap().run(replace(workload, read_only=(Path("/gone"),)))
+    for program, reason in {"exit 1": "no reason given", "echo bwrap: Unknown option >&2": "is too old"}.items():
+        with pytest.raises(CannotRun, match=reason):
+            Bubblewrap(script(tmp_path / "bwrap", program)).run(workload)
 
 
 def script(path: Path, line: str) -> Path:

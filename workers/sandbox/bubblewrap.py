@@ -215,25 +215,22 @@ class Bubblewrap:
             if group is not None:
                 stack.callback(group.remove)
             descriptors = Descriptors(stack)
-            try:
-                tree = _spawned(program, workload, stdin, descriptors, group)
-            except _NoReasonGivenError:
-                descriptors = Descriptors(stack)
-                tree = _spawned(program, workload, stdin, descriptors, group)
+            blocked, gate = descriptors.gate()
+            tree = _spawned(program, workload, stdin, descriptors, group, blocked)
             stack.callback(tree.close)
             stack.callback(tree.kill)
-            await_ready(tree, descriptors.status)
+            gate.close()
+            await_ready(tree, descriptors.status, explained)
             yield tree
 
 
-class _NoReasonGivenError(CannotRun):
-    """Bubblewrap ended without a reason. A busy machine shows this once in thousands of starts; a second start helps."""
-
-
 def _spawned(
-    program: Path, workload: Workload, stdin: int, descriptors: Descriptors, group: ControlGroup | None
+    program: Path, workload: Workload, stdin: int, descriptors: Descriptors, group: ControlGroup | None, blocked: int
 ) -> ProcessTree:
-    """Start bubblewrap and wait until it reports its child's process id. Raises CannotRun when it fails."""
+    """Start bubblewrap and wait until it reports its child's process id. Raises CannotRun when it fails.
+
+    The child starts no program before `blocked` can be read: a quick one would end before we hold its process.
+    """
     as_root = os.geteuid() == 0
     user = _spare_user() if as_root else os.geteuid()
     spec = launch_spec(
@@ -254,7 +251,7 @@ def _spawned(
         *_generated(workload, user, descriptors),
         *sealed(),
         *("--seccomp", str(descriptors.memory(seccomp.program(os.uname().machine)))),
-        *("--info-fd", str(info_inside)),
+        *("--info-fd", str(info_inside), "--block-fd", str(blocked)),
     ]
     listed = descriptors.memory("".join(f"{line}\0" for line in arguments).encode())
     launcher = launcher_command(LAUNCHER, spec, descriptors)
@@ -265,12 +262,7 @@ def _spawned(
     except (ValueError, ProcessLookupError):
         process.kill()
         _, errors = process.communicate()
-        raise _not_made(errors.decode(errors="replace").strip()) from None
-
-
-def _not_made(output: str) -> CannotRun:
-    """The error of a start that failed; what bubblewrap did not write is the output of a program that had ended already."""
-    return (CannotRun if output.startswith("bwrap: ") else _NoReasonGivenError)(explained(output))
+        raise CannotRun(explained(errors.decode(errors="replace"))) from None
 
 
 def _generated(workload: Workload, user: int, descriptors: Descriptors) -> Iterator[str]:

@@ -10,9 +10,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from workers.errors import BadInput, CannotRun
 from workers.ports import Workload
@@ -45,6 +46,12 @@ class Descriptors:
         self._stack.callback(os.close, reading)
         self._inherit(writing)
         return reading, writing
+
+    def gate(self) -> tuple[int, IO[bytes]]:
+        """An inherited reading end, which reads nothing until ours is closed."""
+        reading, writing = os.pipe()
+        self._inherit(reading)
+        return reading, self._stack.enter_context(os.fdopen(writing, "wb"))
 
     def memory(self, content: bytes) -> int:
         """An inherited descriptor to read `content` from: on a command line it would be visible inside."""
@@ -123,8 +130,16 @@ def launcher_command(launcher: Path, spec: bytes, descriptors: Descriptors) -> l
     return [sys.executable, "-I", "-S", str(launcher), *map(str, numbers)]
 
 
-def await_ready(tree: ProcessTree, status: int) -> None:
-    """Wait until the launcher is ready to start the command. Raises CannotRun with the launcher's reason if it fails."""
+def failed_set_up(reason: str) -> str:
+    """The error of a launcher that ended before it was ready."""
+    return f"the sandbox could not be set up: {reason or 'no reason given'}"
+
+
+def await_ready(tree: ProcessTree, status: int, explain: Callable[[str], str] = failed_set_up) -> None:
+    """Wait until the launcher is ready to start the command.
+
+    Raises CannotRun if it fails, with the launcher's reason or, where there is none, `explain` of the error output.
+    """
     status_text = b""
     while readable(status, SET_UP_SECONDS):
         piece = os.read(status, 4096)
@@ -135,8 +150,9 @@ def await_ready(tree: ProcessTree, status: int) -> None:
         return
     tree.kill()
     assert tree.process.stderr is not None
-    reason = (status_text or tree.process.stderr.read()).decode(errors="replace").strip()
-    raise CannotRun(f"the sandbox could not be set up: {reason or 'no reason given'}")
+    if status_text:
+        raise CannotRun(failed_set_up(status_text.decode(errors="replace").strip()))
+    raise CannotRun(explain(tree.process.stderr.read().decode(errors="replace").strip()))
 
 
 def launch_spec(
