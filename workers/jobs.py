@@ -249,7 +249,8 @@ class ReportFailure(msgspec.Struct, frozen=True, kw_only=True, tag="report.1"):
 class RemoveDuplicate(msgspec.Struct, frozen=True, kw_only=True, tag="duplicate.1"):
     """Remove posts of ours with the marker of `key` beside the `kept` one: GitHub made them after our time-out.
 
-    `review` says that it is a review; `thread` is the first comment of its thread, 0 elsewhere.
+    `review` says that it is a review; `thread` is the first comment of its thread, 0 elsewhere; `check` is the commit of
+    a check run in progress.
     """
 
     repository: RepositoryRef
@@ -258,6 +259,7 @@ class RemoveDuplicate(msgspec.Struct, frozen=True, kw_only=True, tag="duplicate.
     kept: int
     review: bool = False
     thread: int = 0
+    check: str = ""
 
 
 RepositoryJob = (

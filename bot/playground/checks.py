@@ -122,10 +122,10 @@ def announce_check(world: World, made: HostedCheckRun, who: ActingAccount, actio
 def list_check_runs(call: ApiCall) -> ApiAnswer:
     """Newest first; `filter=latest` (the default) shows one of each name and App."""
     sha = call.repository.git.resolve(call.path["ref"])
-    name, every = call.query.get("check_name"), call.query.get("filter") == "all"
+    name, status, every = call.query.get("check_name"), call.query.get("status"), call.query.get("filter") == "all"
     found: dict[object, HostedCheckRun] = {}
     for made in reversed(call.repository.check_runs):
-        if made.head_sha == sha and name in (None, made.name):
+        if made.head_sha == sha and name in (None, made.name) and status in (None, made.status):
             found.setdefault(made.id if every else (made.app.id, made.name), made)
     body = {"total_count": len(found), "check_runs": [check_run(call.world, each) for each in found.values()]}
     return ApiAnswer(body=body, paged="check_runs")

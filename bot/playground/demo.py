@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.console import Console
 from rich.syntax import Syntax
@@ -162,8 +163,9 @@ def _propose(demo: DemoEnvironment, branch: str, title: str) -> int:
 def _reviewed(demo: DemoEnvironment, number: int) -> list[ShownComment]:
     """The bot's inline comments, once its check run is there."""
     sha = demo.maintainer.pull(REPOSITORY, number).head_sha
-    checks = demo.wait("the check run", lambda: demo.maintainer.checks(REPOSITORY, sha))
-    demo.say(f"check run: {checks[0].conclusion}, {checks[0].title}")
+    checks = partial(demo.maintainer.checks, REPOSITORY, sha)
+    check = demo.wait("the check run", lambda: next((each for each in checks() if each.conclusion), None))
+    demo.say(f"check run: {check.conclusion}, {check.title}")
     comments = [each for each in demo.maintainer.review_comments(REPOSITORY, number) if not each.reply_to]
     for sighting in _sightings(demo, number):
         where = f"{sighting.finding.path}:{sighting.finding.line}"

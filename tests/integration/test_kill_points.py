@@ -39,6 +39,7 @@ PULL = ("POST", "/pulls$")
 COMMENT = ("POST", "/comments$")
 REVIEW = ("POST", "/reviews$")
 CHECK = ("POST", "/check-runs$")
+RESULT = ("PATCH", r"/check-runs/\d+$")
 
 BROKEN = {
     "pyproject.toml": "[tool.pytest.ini_options]\n",
@@ -213,6 +214,8 @@ REVIEW_POINTS: dict[str, Callable[[House], None]] = {
     "review made": lambda house: house.die_after(*REVIEW),
     "before the check run": lambda house: house.die_before(*CHECK),
     "check run made": lambda house: house.die_after(*CHECK),
+    "before its result": lambda house: house.die_before(*RESULT),
+    "its result made": lambda house: house.die_after(*RESULT),
 }
 
 

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.extended
 JARS = 'import os\n\n\ndef jar():\n    return f"jar"\n'
 REVIEWS = r"/pulls/\d+/reviews$"
 COMMENTS = r"/issues/\d+/comments$"
+CHECKS = r"/check-runs$"
 
 
 def together(town: Town, *, workers: int = 2) -> None:
@@ -68,16 +69,18 @@ def test_a_push_ends_the_reading(tmp_path: Path) -> None:
     with founding.town(tmp_path, lease_seconds=0.3) as town:
         town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": JARS}, "Jars")
         number = town.finn.open_pull(REPOSITORY, head="jars", title="Jars")
+        left = town.maya.pull(REPOSITORY, number).head_sha
 
         def push() -> None:
             town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": JARS + "\n\nX = 1\n"}, "More")
             town.playground.drain()
             time.sleep(1.0)  # ten heartbeats
 
-        town.playground.after("GET", r"/pulls/\d+$", once(push))
+        town.playground.after("POST", r"/check-runs$", once(push))
         town.settle()
         assert [line.startswith("reading ") for line in town.progress].count(True) == 1
         assert len(town.reviews(number)) == len(town.checks(number)) == 1
+        assert [each.title for each in town.maya.checks(REPOSITORY, left)] == ["Not reviewed"]
 
 
 def test_a_strangers_command_takes_no_place(town: Town) -> None:
@@ -108,7 +111,7 @@ def test_a_push_while_the_first_review_posts(town: Town) -> None:
     assert town.count(JobState.FAILED) == 0
 
 
-@pytest.mark.parametrize("path", [REVIEWS, COMMENTS])
+@pytest.mark.parametrize("path", [REVIEWS, COMMENTS, CHECKS])
 def test_a_write_that_comes_too_late(path: str, town: Town) -> None:
     """What GitHub makes after it gave us an error, and after we made it again, is found later and removed."""
     late: list[PlaygroundRequest] = []
@@ -133,6 +136,9 @@ def test_a_write_that_comes_too_late(path: str, town: Town) -> None:
     assert [remark.id for remark in town.remarks(number)] == remarks
     if path == COMMENTS:
         assert len(town.answers(number)) == 1
+    elif path == CHECKS:
+        checks = {each.name: each.conclusion for each in town.checks(number)}
+        assert checks == {"Apprentice": "neutral", "Apprentice (posted twice)": "skipped"}
     else:
         kept, second = town.reviews(number)
         assert kept.body.startswith("Reviewed ")

@@ -131,6 +131,7 @@ Chosen strategy: `operators` (probability <p>, <n> candidate tried). Decision `<
 Merging teaches me that this kind of edit is wanted here, closing that it is not.
 <!-- marker -->\
 ''')
+    assert town.eyes(f"issues/{number}") == [BOT]
     (answer,) = town.answers(number)
     assert shown(answer.body) == snapshot("""\
 I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).

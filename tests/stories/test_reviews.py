@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from bot.playground.client import ShownCheck
 from memory.model import Action, SignalKind
 from tests.databases import LONG_AGO
 from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
-from tests.stories.town import REPOSITORY, Town, readable
+from tests.stories.town import BOT, REPOSITORY, Town, readable
 from workers.flows import reviewed_change
 from workers.queue.runner import PATIENCE
 
@@ -542,6 +543,33 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 """)
         assert len(town.remarks(number)) == 2
         assert town.checks(number)[0].title == "4 findings"
+
+
+def test_a_review_in_progress(town: Town) -> None:
+    """The check run is in progress from the start of the reading on, and becomes the one with the result."""
+    town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")
+    number = town.finn.open_pull(REPOSITORY, head="empty", title="Empty")
+    seen: list[ShownCheck] = []
+    town.playground.before("POST", r"/reviews$", lambda _request: seen.extend(town.checks(number)))
+    town.settle()
+    (check,) = town.checks(number)
+    assert [(each.id, each.conclusion, each.title) for each in seen] == [(check.id, None, "Reading the change")]
+    assert (check.conclusion, check.title) == ("neutral", "1 finding")
+
+
+def test_a_command_gets_eyes(town: Town) -> None:
+    """A reaction shows that work has begun: in the conversation and on a line, for users who may command, once."""
+    number = town.propose("empty", EMPTY, draft=True)
+    asked = town.finn.comment(REPOSITORY, number, "@apprentice review")
+    refused = town.olga.comment(REPOSITORY, number, "@apprentice review")
+    town.settle()
+    town.do_again("review", first=True)
+    on_line = town.maya.comment_on_line(REPOSITORY, number, "pantry/empty.py", 2, "@apprentice review")
+    quick = town.maya.comment(REPOSITORY, number, "@apprentice help")
+    town.settle()
+    posts = (f"issues/comments/{asked}", f"pulls/comments/{on_line}")
+    assert [town.eyes(each) for each in posts] == [[BOT], [BOT]]
+    assert [town.eyes(f"issues/comments/{each}") for each in (refused, quick)] == [[], []]
 
 
 @pytest.mark.extended

@@ -202,6 +202,11 @@ class Town:
         """The check runs of a pull request's head."""
         return self.maya.checks(REPOSITORY, self.maya.pull(REPOSITORY, number).head_sha)
 
+    def eyes(self, post: str) -> list[str]:
+        """Who reacted with eyes to a post: `issues/1`, `issues/comments/5`, `pulls/comments/7`."""
+        found = self.maya.request("GET", f"/repos/{REPOSITORY}/{post}/reactions")
+        return [each["user"]["login"] for each in found if each["content"] == "eyes"]
+
     @property
     def key(self) -> str:
         """The repository as memory knows it."""

@@ -18,7 +18,7 @@ from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse
 from workers.errors import BadInput, Gone
 from workers.flows.configured import configuration_at
 from workers.flows.repair import issue_test
-from workers.flows.replies import connected, post_comment
+from workers.flows.replies import acknowledge, connected, post_comment
 from workers.git import Mirror, email_of
 from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, LocateIssue, ShareLearnings
@@ -38,6 +38,8 @@ def run(job: AnswerCommand | AnswerQuestion | ShareLearnings, context: JobContex
     """Check the user's permission, and reply once, in the command's review thread or conversation."""
     github = connected(job, context)
     if github is not None:
+        if isinstance(job, AnswerQuestion):
+            acknowledge(job, context, github)
         in_thread = not isinstance(job, ShareLearnings) and job.review_comment
         key, thread = f"{context.job_id}:answer", job.comment_id if in_thread else 0
         post_comment(job.number, _reply(job, github, context), key, context, github, thread=thread)
@@ -241,6 +243,8 @@ def locate_issue(job: LocateIssue, context: JobContext) -> Sequence[Job]:
     github = connected(job, context) if job.commanded else context.connect(job.repository)
     if github is None:
         return ()
+    if job.commanded:
+        acknowledge(job, context, github)
     task, mirror = _pinned(job, github, context)
     if not job.commanded and not _is_wanted(job, task, mirror, context):
         return ()

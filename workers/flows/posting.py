@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory.model import Action, Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
-from workers.flows.replies import post_not_reviewed
+from workers.flows.checks import post_not_reviewed
 from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
 from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
@@ -241,6 +241,7 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
                 *(_annotation(finding) for finding in plan.new),
                 *_mistake_annotations(this),
             ],
+            running=this.running,
         ),
         find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
     )

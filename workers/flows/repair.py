@@ -21,7 +21,7 @@ from workers.environments.provide import Commit
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.configured import configuration_at
 from workers.flows.pinning import outdated, taken_over, track_unknown_head
-from workers.flows.replies import may_command, post_comment, reply_to_outsider
+from workers.flows.replies import acknowledge, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
 from workers.job_context import JobContext
@@ -130,6 +130,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     case, context = _configured(case, context)
     if context.configuration.silent and not job.commanded:
         return ()
+    acknowledge(job, context, github)
     repaired = _known(case, context) or _repair(case, context)
     _publish(case, repaired, context)
     return ()

@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
+from workers.errors import CannotRun
+from workers.flows.checks import post_failed
 from workers.job_context import JobContext
 from workers.jobs import (
     AnswerCommand,
@@ -52,7 +54,9 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 def remove_duplicate(job: RemoveDuplicate, context: JobContext) -> Sequence[Job]:
     """A review cannot be deleted: its comments are, and its text says so."""
     github, mark = context.connect(job.repository), marker(job.key)
-    if job.review:
+    if job.check:
+        github.retire_checks(sha=job.check, external_id=job.key, kept=job.kept)
+    elif job.review:
         for each in github.reviews(job.number, mark):
             if each != job.kept:
                 github.retract_review(job.number, each, review.DUPLICATE)
@@ -98,6 +102,15 @@ def may_command(github: GitHub, actor: Actor) -> bool:
     return not actor.is_bot and github.permission(actor) in COMMANDERS
 
 
+def acknowledge(job: CommandedJob, context: JobContext, github: GitHub) -> None:
+    """React to a command that takes minutes with eyes, at its comment or at the text of its issue."""
+    number = job.issue if isinstance(job, Fix) else job.number
+    try:
+        github.react(number, job.comment_id, "eyes")
+    except CannotRun as error:  # the work goes on without
+        context.progress(str(error))
+
+
 def report_failure(report: ReportFailure, context: JobContext) -> Sequence[Job]:
     """Answer where the user asked. A review that failed gets a neutral check run, so that it never looks green."""
     job = report.failed
@@ -116,7 +129,7 @@ def report_failure(report: ReportFailure, context: JobContext) -> Sequence[Job]:
                 return ()
             if job.commanded:
                 _comment(job.number, "review this", report, context)
-            _check(job, report.reason, context, github)
+            post_failed(job, conversation.could_not("review this", report.reason), context, github)
         case _:
             context.progress(f"{type(job).__name__} failed: {report.reason}")
     return ()
@@ -127,25 +140,3 @@ def _comment(number: int, doing: str, report: ReportFailure, context: JobContext
     if may_command(github, report.failed.actor):
         key = f"{context.job_id}:failed"
         post_comment(number, conversation.could_not(doing, report.reason), key, context, github)
-
-
-def _check(job: ReviewPull, reason: str, context: JobContext, github: GitHub) -> None:
-    sha = job.head_sha or github.pull(job.number).head_sha
-    summary = conversation.could_not("review this", reason)
-    post_not_reviewed(sha, summary, f"{context.job_id}:failed-check", context, github)
-
-
-def post_not_reviewed(sha: str, summary: str, key: str, context: JobContext, github: GitHub) -> None:
-    """Write one neutral check run about a commit that is not reviewed."""
-    context.effects.once(
-        key,
-        make=lambda: github.create_check(
-            sha=sha,
-            external_id=key,
-            conclusion="neutral",
-            title=review.CHECK_FAILED,
-            summary=summary,
-            annotations=(),
-        ),
-        find=lambda: github.find_check(sha=sha, external_id=key),
-    )

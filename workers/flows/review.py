@@ -13,12 +13,13 @@ from msgspec import structs
 from memory.model import Action, Finding, TaskKind
 from memory.policy.review_policy import PostingDecision
 from workers.errors import CannotRun, Gone, JobStopped, Retryable
+from workers.flows.checks import begin_check, end_check
 from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.finding_outcomes import record_endings
 from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.posting import post, post_skipped
 from workers.flows.readings import forget_reading, read_once
-from workers.flows.replies import may_command, post_comment, reply_to_outsider
+from workers.flows.replies import acknowledge, may_command, post_comment, reply_to_outsider
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, missed, recognised
 from workers.git import Mirror
@@ -46,7 +47,10 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     if _overtaken(job, pull, github, context):
         return track_unknown_head(job, pull, context)
     if taken_over(job, context, github):
+        end_check(job, context, github)
         return ()
+    if job.comment_id:
+        acknowledge(job, context, github)
     mirror = context.mirror(job.repository, github)
     opened_on, pull = pull.base_sha, _based(mirror, pull)
     configuration = configuration_at(mirror, pull.base_sha, job.repository, context)
@@ -60,10 +64,13 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         configuration=configuration,
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
+    this = replace(this, running=begin_check(this))
     read = _read_unless_gone(this)
-    if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
+    job = structs.replace(job, head_sha=pull.head_sha)
+    if _overtaken(job, github.pull(job.number), github, context):
         return ()
     if taken_over(job, context, github):
+        end_check(job, context, github)
         return ()
     if read is None:
         raise Retryable("this pull request changed while it was read")
@@ -114,6 +121,8 @@ def _overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobC
     why = outdated(job, pull, context)
     if why and job.commanded and job.comment_id:
         post_comment(job.number, review.overtaken("review", why), f"{context.job_id}:overtaken", context, github)
+    elif why:
+        end_check(job, context, github)
     return bool(why)
 
 

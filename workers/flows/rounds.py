@@ -62,7 +62,7 @@ class Round:
     """One review of one pull request at one commit. `before` are the rounds that ended, oldest first.
 
     `other_base` is the base branch if the commit that the pull request was opened against is gone. A `silent` round posts
-    its check run alone.
+    its check run alone. `running` is its check run in progress.
     """
 
     context: JobContext
@@ -81,6 +81,7 @@ class Round:
     other_base: str = ""
     configuration: ReadConfiguration = field(default_factory=ReadConfiguration)
     silent: bool = False
+    running: int | None = None
 
     def key(self, effect: str) -> str:
         """The name of one effect of this round. A commit is reviewed once without a command, and again for each command.

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 from github import GithubException, UnknownObjectException
-from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as GitHubPull
 from github.PullRequestComment import PullRequestComment
@@ -36,6 +35,7 @@ from workers.ports import (
 )
 
 CHECK_NAME = "Apprentice"
+RUNNING, COMPLETED = "in_progress", "completed"
 ANNOTATIONS_A_REQUEST = 50
 NO_DRAFTS = "draft pull requests are not supported"
 _REACTED = {
@@ -219,6 +219,13 @@ class GitHub:
             answer = self._answer("GET", path, parameters={"per_page": 100})  # more than one review of ours has
         return {comment["id"]: comment["body"] for comment in answer}
 
+    def begin_check(self, *, sha: str, external_id: str, title: str, summary: str) -> int:
+        """Create a check run on `sha` that is in progress; its id."""
+        output = {"title": title, "summary": summary}
+        run = {"name": CHECK_NAME, "head_sha": sha, "external_id": external_id, "status": RUNNING, "output": output}
+        with translated("writing the check run"):
+            return int(self._answer("POST", f"{self._path}/check-runs", input=run)["id"])
+
     def create_check(
         self,
         *,
@@ -228,28 +235,61 @@ class GitHub:
         title: str,
         summary: str,
         annotations: Sequence[Annotation],
+        running: int | None = None,
     ) -> int:
-        """Create a completed check run on `sha`; its id. Sends more than 50 annotations in several requests."""
-        first, *rest = _batches(annotations)
-        output = {"title": title, "summary": summary}
-        with translated("writing the check run"):
-            run: CheckRun = self._repository.create_check_run(
-                name=CHECK_NAME,
-                head_sha=sha,
-                external_id=external_id,
-                status="completed",
-                conclusion=conclusion,
-                output={**output, "annotations": first},
-            )
-            for batch in rest:
-                run.edit(output={**output, "annotations": batch})
-        return run.id
+        """Create a completed check run on `sha`, or complete the `running` one; its id.
 
-    def find_check(self, *, sha: str, external_id: str) -> int | None:
+        Sends more than 50 annotations in several requests.
+        """
+        first, *rest = _batches(annotations)
+        path, output = f"{self._path}/check-runs", {"title": title, "summary": summary}
+        run = {
+            "name": CHECK_NAME,
+            "external_id": external_id,
+            "status": COMPLETED,
+            "conclusion": conclusion,
+            "output": {**output, "annotations": first},
+        }
+        with translated("writing the check run"):
+            if running is None:
+                running = int(self._answer("POST", path, input={**run, "head_sha": sha})["id"])
+            else:
+                self._answer("PATCH", f"{path}/{running}", input=run)
+            for batch in rest:
+                self._answer("PATCH", f"{path}/{running}", input={"output": {**output, "annotations": batch}})
+        return running
+
+    def retire_checks(self, *, sha: str, external_id: str, kept: int) -> None:
+        """End the check runs in progress with this id of ours but the one that is kept.
+
+        GitHub deletes none and shows the newest of a name, so they get another name.
+        """
+        run = {"name": f"{CHECK_NAME} (posted twice)", "status": COMPLETED, "conclusion": "skipped"}
+        for late in self._checks(sha, external_id, RUNNING):
+            if late != kept:
+                with translated("ending a check run"):
+                    self._answer("PATCH", f"{self._path}/check-runs/{late}", input=run)
+
+    def find_check(self, *, sha: str, external_id: str, running: bool = False) -> int | None:
+        """Our completed check run, or the one in progress, with this id of ours."""
+        return next(iter(self._checks(sha, external_id, RUNNING if running else COMPLETED)), None)
+
+    def _checks(self, sha: str, external_id: str, status: str) -> list[int]:
         with translated("reading check runs"):
-            runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME)
+            runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME, status=status, filter="all")
             app_id, _ = self._own.known(self._client)
-            return next((run.id for run in runs if run.app.id == app_id and run.external_id == external_id), None)
+            return [run.id for run in runs if run.app.id == app_id and run.external_id == external_id]
+
+    def react(self, number: int, comment_id: int, content: str) -> None:
+        """React to a comment, or to the text of `number` where `comment_id` is 0; a reaction that is there stays the only one.
+
+        GitHub takes none to the text of a review.
+        """
+        comments = (f"{place}/{comment_id}" for place in ("issues/comments", "pulls/comments"))
+        for post in comments if comment_id else (f"issues/{number}",):
+            with translated(f"reacting in #{number}"), suppress(UnknownObjectException):
+                self._answer("POST", f"{self._path}/{post}/reactions", input={"content": content})
+                return
 
     def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
         """The reactions to a comment by its id, or to a pull request's own text by its number."""

@@ -25,7 +25,11 @@ CUT = "The rest is too long for a review; the check run has all of it."
 
 NOTHING_CHANGED = "Nothing changed: no file differs from the base"
 
+CHECK_RUNNING = "Reading the change"
+RUNNING = "Files, findings and tests of this commit are being looked at. What was found replaces this text."
+
 CHECK_FAILED = "Not reviewed"
+GIVEN_UP = "This commit is not reviewed: the pull request was pushed to or closed, or a later request has the review."
 
 DUPLICATE = "GitHub posted this review twice, after a time-out. The other one counts."
 

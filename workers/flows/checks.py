@@ -1,0 +1,77 @@
+"""The check run of a review: in progress from its start on, and neutral where the commit is not reviewed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workers.flows.rounds import Round, key_of_push
+from workers.job_context import JobContext
+from workers.jobs import RemoveDuplicate, ReviewPull
+from workers.messages import review
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
+
+
+def begin_check(this: Round) -> int | None:
+    """The check run in progress of a round; None for a comment's, which gets a reaction, and where the round has its result."""
+    result = this.context.store.inbox.effect(this.key("check"))
+    if this.job.comment_id or (result is not None and result.done_at is not None):
+        return None
+    sha, mark = this.task.sha, _mark(this.job, this.task.sha)
+
+    def late(kept: int) -> RemoveDuplicate:
+        repository, number = this.job.repository, this.job.number
+        return RemoveDuplicate(repository=repository, number=number, key=mark, kept=kept, check=sha)
+
+    return this.context.effects.once(
+        this.key("running"),
+        make=lambda: this.github.begin_check(
+            sha=sha, external_id=mark, title=review.CHECK_RUNNING, summary=review.RUNNING
+        ),
+        find=lambda: _running(this.job, sha, this.github),
+        look_again=late,
+    )
+
+
+def end_check(job: ReviewPull, context: JobContext, github: GitHub) -> None:
+    """End the check run in progress of a review that is given up, if there is one."""
+    running = _running(job, job.head_sha, github) if job.head_sha else None
+    if running is not None:
+        key = f"{context.job_id}:given-up"
+        post_not_reviewed(job.head_sha, review.GIVEN_UP, key, context, github, running)
+
+
+def post_failed(job: ReviewPull, summary: str, context: JobContext, github: GitHub) -> None:
+    """The check run of a review that failed."""
+    sha = job.head_sha or github.pull(job.number).head_sha
+    running = _running(job, sha, github)
+    post_not_reviewed(sha, summary, f"{context.job_id}:failed-check", context, github, running)
+
+
+def post_not_reviewed(
+    sha: str, summary: str, key: str, context: JobContext, github: GitHub, running: int | None = None
+) -> None:
+    """Write one neutral check run about a commit that is not reviewed, or end the `running` one so."""
+    context.effects.once(
+        key,
+        make=lambda: github.create_check(
+            sha=sha,
+            external_id=key,
+            conclusion="neutral",
+            title=review.CHECK_FAILED,
+            summary=summary,
+            annotations=(),
+            running=running,
+        ),
+        find=lambda: github.find_check(sha=sha, external_id=key),
+    )
+
+
+def _running(job: ReviewPull, sha: str, github: GitHub) -> int | None:
+    return github.find_check(sha=sha, external_id=_mark(job, sha), running=True)
+
+
+def _mark(job: ReviewPull, sha: str) -> str:
+    """What a check run in progress is found by: a worker that gives up knows the job alone."""
+    return key_of_push(job.repository, job.number, sha, "running")
