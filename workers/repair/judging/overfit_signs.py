@@ -171,7 +171,7 @@ def _of_expression(change: TreeChange) -> Kind:
     old, new = change.before[0], change.after[0]
     if _adds_to(new, old):
         return Kind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else Kind.NARROWED
-    if _adds_to(old, new) or (change.condition and _asks_less(old, new)):
+    if _adds_to(old, new) or (change.condition and (_asks_less(old, new) or _loses_value(old, new))):
         return Kind.DROPPED
     if isinstance(new, ast.IfExp) and any(_equal(part, old) for part in (new.body, new.orelse)):
         return Kind.SPECIAL_CASE if _is_telling_test(new.test, known=_constants(old)) else Kind.GUARD
@@ -204,6 +204,15 @@ def _asks_less(old: ast.AST, new: ast.AST) -> bool:
     return len(lost) < len(operands) and not all(
         isinstance(o, ast.Constant) and o.value in COMMON_CONSTANTS for o in lost
     )
+
+
+def _loses_value(old: ast.AST, new: ast.AST) -> bool:
+    """Whether a comparison with a telling value gave way to a test of none: `"\\n" in text` → `not isinstance(text, str)`."""
+    return isinstance(old, ast.Compare) and bool(_telling(old)) and not _telling(new)
+
+
+def _telling(node: ast.AST) -> list[object]:
+    return [value for value in _constants(node) if value not in COMMON_CONSTANTS]
 
 
 def _swallows(node: ast.AST) -> bool:

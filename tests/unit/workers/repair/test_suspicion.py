@@ -28,6 +28,8 @@ def weight(parcel, rates):
         ("and parcel.fragile:", "and parcel.fragile and rates:", Kind.NARROWED),
         ("parcel.size > 3 and parcel.fragile", "parcel.fragile", Kind.DROPPED),
         ("parcel.size > 3 and", "not parcel.size and", Kind.DROPPED),
+        ("parcel.size > 3 and", "not isinstance(rates, list) and", Kind.DROPPED),
+        ("parcel.size > 3 and", "rates.size > 4 and", Kind.PLAIN),
         ("parcel.size > 3 and parcel.fragile", "True", Kind.CONSTANT_CONDITION),
         ("rates[parcel.size] + 1", "0", Kind.CONSTANT_RESULT),
         ("    parcel.seal()\n", "", Kind.DELETED),
