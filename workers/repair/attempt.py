@@ -174,7 +174,7 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
         return f"Best was {where}: {objection}."
     wanted = len(failure.failing_tests)
     if nearest.passed == wanted:
-        return f"{where} repairs the failing tests but breaks {nearest.failed or 'a test'}, which passed."
+        return f"{where} makes the failing tests pass, but {nearest.failed or 'another test'} fails with it."
     if nearest.passed:
         return f"{where} repairs {nearest.passed} of {wanted} failing tests."
     if nearest.error_type == failure.error_type:

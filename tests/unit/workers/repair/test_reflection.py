@@ -70,7 +70,7 @@ def test_repaired_and_broken() -> None:
     """All failing tests repaired and another broken is just that: an edit anywhere can do so."""
     broken = replace(near(2, "TypeError"), failed="test_tax.py::test_rounding")
     assert words(AttemptOutcome.NOTHING_PLAUSIBLE, broken) == snapshot(
-        "operators: 12 candidates tried, none makes the failing tests pass. swap_operator at shop/tax.py:7 repairs the failing tests but breaks test_tax.py::test_rounding, which passed."
+        "operators: 12 candidates tried, none makes the failing tests pass. swap_operator at shop/tax.py:7 makes the failing tests pass, but test_tax.py::test_rounding fails with it."
     )
 
 
