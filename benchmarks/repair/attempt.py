@@ -106,7 +106,7 @@ def _result(case: Case, repaired: Repaired | None, correct: bool | None, problem
         seconds=round(repaired.seconds, 2) if repaired else 0.0,
         seconds_to_first=round(first.seconds, 2) if first else None,
         patch=proven.patch if proven else "",
-        tier=proof.confidence if proof else "",
+        tier=", ".join(filter(None, (proof.confidence, proof.doubt))) if proof else "",
         asked=proof.asked if proof else False,
         undecided=proof.undecided if proof else False,
         share=proof.share if proof else 1.0,

@@ -19,8 +19,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     `candidates_to_first` and `seconds_to_first` lead to the first plausible candidate, the others to the returned patch;
     `rivals`, which it was compared with, are not among the candidates.
-    `tier` is the confidence of the proof, `asked` tells that the maintainer is asked about the patch, `undecided` that it
-    is shown and not proposed, `share` how much of the weight of all plausible patches behaves as it does.
+    `tier` is the confidence of the proof, with its doubt, `asked` tells that the maintainer is asked about the patch,
+    `undecided` that it is shown and not proposed, `share` how much of the weight of all plausible patches behaves as it does.
     """
 
     id: str
