@@ -63,7 +63,8 @@ class Declared:
 
     def minors_in_order(self, stated: tuple[str, ...]) -> tuple[str, ...]:
         """The Pythons to try: those that are stated in one place or, where there are none, in the metadata come first."""
-        allowed = [minor for minor in USUAL_MINORS if _allows(self.python, minor)] or list(USUAL_MINORS)
+        wanted = SpecifierSet(self.python)
+        allowed = [minor for minor in USUAL_MINORS if wanted.contains(f"{minor}.99")] or list(USUAL_MINORS)
         first = set(stated) or set(self.minors)
         return tuple(sorted(allowed, key=lambda minor: minor not in first))
 
@@ -98,10 +99,12 @@ def _read(files: TreeFiles, directory: str) -> Declared:
         version=word(project.get("version") or poetry.get("version") or setup.get("version")),
         entry_points=_entry_points(project),
         installable=bool(project or poetry or flit or setup or cfg.get("metadata")),
-        python=word(project.get("requires-python") or flit.get("requires-python"))
-        or poetry_python
-        or options.get("python_requires", "")
-        or word(setup.get("python_requires")),
+        python=_specifier(
+            word(project.get("requires-python") or flit.get("requires-python"))
+            or poetry_python
+            or options.get("python_requires", "")
+            or word(setup.get("python_requires"))
+        ),
         minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_version_file(files, at(".python-version"))))),
         dependencies=(
             *strings(project.get("dependencies")),
@@ -195,11 +198,13 @@ def _version_file(files: TreeFiles, path: str) -> list[str]:
     return re.findall(r"^(?:python-?)?(3\.\d+)", files.text(path), re.MULTILINE)
 
 
-def _allows(specifier: str, minor: str) -> bool:
+def _specifier(text: str) -> str:
+    """Versions as PEP 440 writes them; anything else, such as `>=3.6.*`, is no limit."""
     try:
-        return SpecifierSet(specifier).contains(f"{minor}.99")
+        SpecifierSet(text)
     except InvalidSpecifier:
-        return True
+        return ""
+    return text
 
 
 def requirement(line: str) -> Requirement | None:

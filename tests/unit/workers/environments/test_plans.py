@@ -9,8 +9,9 @@ import pytest
 
 from memory.model import Plan
 from workers.configuration.schema import EnvironmentChoices
-from workers.environments.metadata import declared
+from workers.environments.metadata import USUAL_MINORS, declared
 from workers.environments.plans import plans_for
+from workers.environments.provide import without_environment
 from workers.environments.tree_files import TreeFiles
 
 PYPROJECT = """
@@ -250,6 +251,14 @@ from setuptools import setup
 TESTS = ["mock"]
 setup(name="shop", python_requires=">=3.8", install_requires=["six"] + TESTS, tests_require=[*TESTS, "nose"], extras_require={"test": TESTS, "x": open("y").read()})
 """
+
+
+@pytest.mark.parametrize("stated", [">=3.6.*", "three"])
+def test_a_python_that_names_no_versions_is_no_limit(tmp_path: Path, stated: str) -> None:
+    """Older tools took such a line; every Python may be tried, and ours may serve."""
+    tree = written(tmp_path, {"setup.cfg": f"[metadata]\nname = shop\n[options]\npython_requires = {stated}\n"})
+    assert {(plan.python, len(plan.minors)) for plan in plans_for(tree)} == {("", len(USUAL_MINORS))}
+    assert without_environment(tree) == ""
 
 
 def test_poetry_is_translated(tmp_path: Path) -> None:
