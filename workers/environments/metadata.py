@@ -91,6 +91,8 @@ def _read(files: TreeFiles, directory: str) -> Declared:
         **_lists(table(poetry, "extras")),
         **_lists(table(project, "optional-dependencies")),
     }
+    tests_require = (*_lines(options.get("tests_require", "")), *strings(setup.get("tests_require")))
+    groups = _groups(files, pyproject, at("Pipfile"), tests_require)
     lock, pins = _locked(files, directory)
     return Declared(
         directory=directory,
@@ -106,19 +108,14 @@ def _read(files: TreeFiles, directory: str) -> Declared:
             or word(setup.get("python_requires"))
         ),
         minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_version_file(files, at(".python-version"))))),
-        dependencies=(
+        dependencies=_requirements(
             *strings(project.get("dependencies")),
             *_poetry_lines(table(poetry, "dependencies")),
             *_lines(options.get("install_requires", "")),
             *strings(setup.get("install_requires")),
         ),
-        extras=extras,
-        groups=_groups(
-            files,
-            pyproject,
-            at("Pipfile"),
-            (*_lines(options.get("tests_require", "")), *strings(setup.get("tests_require"))),
-        ),
+        extras={name: _requirements(*lines) for name, lines in extras.items()},
+        groups={name: _requirements(*lines) for name, lines in groups.items()},
         lock=lock,
         pins=pins,
     )
@@ -192,6 +189,11 @@ def _lists(node: object) -> dict[str, tuple[str, ...]]:
 
 def _lines(text: str) -> tuple[str, ...]:
     return tuple(line for each in text.splitlines() if (line := each.partition("#")[0].strip()))
+
+
+def _requirements(*lines: str) -> tuple[str, ...]:
+    """Those lines that PEP 508 knows."""
+    return tuple(filter(requirement, lines))
 
 
 def _version_file(files: TreeFiles, path: str) -> list[str]:

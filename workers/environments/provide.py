@@ -334,7 +334,7 @@ def _needs_nothing(plan: Plan) -> bool:
 
 
 def _name(line: str) -> str:
-    return canonicalize_name(Requirement(line.partition(" --hash")[0]).name)
+    return canonicalize_name(Requirement(line).name)
 
 
 def _project(tree: Path, found: Environment, test_command: str | None = None, copy_of: Path | None = None) -> Project:
