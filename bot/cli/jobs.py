@@ -118,7 +118,7 @@ def _list(store: Store, found: Sequence[StoredJob], states: Sequence[JobState], 
     since = store.job_control.drained_since()
     notes = [f"workers take no jobs since {_at(since)}; `apprentice jobs resume` ends that"] if since else []
     notes += [f"these are the youngest {most}; --most shows more"] if len(found) == most else []
-    shown = [_json(store, each) for each in found]
+    shown = [_listed(store, each) for each in found]
     table = TextTable(
         title=f"{len(found)} jobs: {', '.join(states)}",
         columns=("id", "kind", "state", "about", "attempts", "since", "reason"),
@@ -129,14 +129,17 @@ def _list(store: Store, found: Sequence[StoredJob], states: Sequence[JobState], 
     print_result(document, lambda: [table], as_json=as_json)
 
 
-def _json(store: Store, job: StoredJob) -> dict[str, Any]:
+def _listed(store: Store, job: StoredJob) -> dict[str, Any]:
     repository = None if job.repository_id is None else store.name_of(str(job.repository_id))
+    return {**_json(job), "repository": repository, "number": job.number}
+
+
+def _json(job: StoredJob) -> dict[str, Any]:
+    """What a list and a single job show."""
     return {
         "id": job.id,
         "kind": job.kind,
         "state": job.state.value,
-        "repository": repository,
-        "number": job.number,
         "attempts": job.attempts,
         "worker": job.worker,
         "created_at": _at(job.created_at),
@@ -169,17 +172,9 @@ def _show(store: Store, ids: Sequence[str], *, as_json: bool) -> None:
         assert job is not None, "its id was just found"
         documents.append(
             {
-                "id": job.id,
-                "kind": job.kind,
-                "state": job.state.value,
+                **_json(job),
                 "delivery": job.delivery_id,
-                "attempts": job.attempts,
-                "worker": job.worker,
-                "created_at": _at(job.created_at),
-                "run_after": _at(job.run_after),
                 "lease_until": job.lease_until and _at(job.lease_until),
-                "ended_at": job.ended_at and _at(job.ended_at),
-                "reason": job.reason,
                 "payload": json.loads(redact(job.payload.decode("utf-8", "replace"))),
             }
         )

@@ -207,21 +207,23 @@ def _diagnostics(item: ReportItem, place: str) -> Iterator[Json]:
     message = plain(item.message)
     message += "".join(f"\n\n{code(remedy.text, 'diff')}" for remedy in item.remedies if not remedy.edits)
     if not edits:
-        yield _diagnostic(item, message, _rd_location(item.path or place, item.line, item.end_line))
+        where = _rd_location(item.path or place, item.line, item.end_line)
+        yield _diagnostic(words(item.rule), item.severity, message, where)
     for number, edit in enumerate(edits, 1):
         part = f" (part {number} of {len(edits)})" if len(edits) > 1 else ""
         where = _rd_location(edit.path, edit.start, max(edit.start, edit.end))
         suggestion = {"range": _rd_range(edit), "text": edit.text.removesuffix("\n" if _is_linewise(edit) else "")}
-        yield _diagnostic(item, f"{message}{part}", where) | {"suggestions": [suggestion]}
+        diagnostic = _diagnostic(words(item.rule), item.severity, f"{message}{part}", where)
+        yield diagnostic | {"suggestions": [suggestion]}
 
 
-def _diagnostic(item: ReportItem, message: str, where: Json) -> Json:
+def _diagnostic(rule: str, severity: Severity, message: str, where: Json) -> Json:
     return {
         "message": message,
         "location": where,
-        "severity": _RD_SEVERITIES[ANNOTATION_LEVELS[item.severity]],
+        "severity": _RD_SEVERITIES[ANNOTATION_LEVELS[severity]],
         "source": {"name": OURS, "url": HOME_PAGE},
-        "code": {"value": words(item.rule)},
+        "code": {"value": rule},
     }
 
 
@@ -237,13 +239,7 @@ def _rd_range(edit: LineEdit) -> Json:
 
 
 def _rd_limit(limit: ReportLimit, place: str) -> Json:
-    return {
-        "message": plain(limit.message),
-        "location": {"path": limit.path or place},
-        "severity": _RD_SEVERITIES[ANNOTATION_LEVELS[limit.severity]],
-        "source": {"name": OURS, "url": HOME_PAGE},
-        "code": {"value": limit.kind},
-    }
+    return _diagnostic(limit.kind, limit.severity, plain(limit.message), {"path": limit.path or place})
 
 
 # ── Commands of GitHub's runner ──────────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode
 
 import msgspec
+from starlette.routing import compile_path
 
 from bot.playground.auth import Caller, Needs, authenticate, check
 from bot.playground.errors import ApiError, not_found, unprocessable
@@ -130,7 +131,7 @@ class Routes:
             made = Route(
                 method=method,
                 template=complete,
-                pattern=re.compile(_to_regex(complete)),
+                pattern=compile_path(complete)[0],
                 needs=needs or Needs(),
                 handler=handler,
                 status=status,
@@ -139,15 +140,6 @@ class Routes:
             return handler
 
         return keep
-
-
-def _to_regex(template: str) -> str:
-    shapes = {"": "[^/]+", "int": r"\d+", "path": ".+"}
-
-    def group(match: re.Match[str]) -> str:
-        return f"(?P<{match[1]}>{shapes[match[2] or '']})"
-
-    return "^" + re.sub(r"\{(\w+)(?::(\w+))?\}", group, template) + "$"
 
 
 class Api:

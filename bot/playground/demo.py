@@ -51,7 +51,6 @@ ACCEPTED = 202
 class DemoRepair:
     """A repair as the maintainer sees it. `seconds` runs from opening the issue to the pull request."""
 
-    issue: int
     pull: ShownPull
     task: Task
     proven: Attempt
@@ -122,7 +121,7 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
     written = proven.patch.splitlines()
     demo.insist(any(line in written for line in remedy), f"the patch is the one that {MAINTAINER} wants")
     demo.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
-    return DemoRepair(issue=issue, pull=pull, task=task, proven=proven, seconds=seconds)
+    return DemoRepair(pull=pull, task=task, proven=proven, seconds=seconds)
 
 
 def _counts(task: Task, proven: Attempt) -> str:

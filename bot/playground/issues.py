@@ -204,8 +204,7 @@ def _create_reaction(call: ApiCall) -> ApiAnswer:
 
 
 def _list_reactions(call: ApiCall) -> list[JsonObject]:
-    content = call.query.get("content")
-    return [shown(call.world, "reaction", each) for each in reactions_of(call) if content in (None, each.content)]
+    return [shown(call.world, "reaction", each) for each in reactions_of(call)]
 
 
 for _target, _permissions in (

@@ -189,7 +189,7 @@ def _hold(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[int, P
     return {
         key: known
         for batch in in_batches(wanted, 200)
-        for key, known in _stored(connection, or_(*map(_at, batch)), hold=True).items()
+        for key, known in _stored(connection, or_(*map(_at, batch))).items()
     }
 
 
@@ -299,9 +299,10 @@ def _rows(connection: Connection, spot: Spot, *which: ColumnElement[bool]) -> di
     return rows_where(connection, here).get(spot, {})
 
 
-def _stored(connection: Connection, which: ColumnElement[bool], *, hold: bool = False) -> dict[Key, tuple[int, Pool]]:
+def _stored(connection: Connection, which: ColumnElement[bool]) -> dict[Key, tuple[int, Pool]]:
+    """Stored pools, locked until the end of the transaction."""
     query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).where(which)
-    rows = connection.execute(query.order_by(*_ORDER).with_for_update() if hold else query).all()
+    rows = connection.execute(query.order_by(*_ORDER).with_for_update()).all()
     return {
         (scope, key, of, factor, whose): (period, Pool(*sums)) for scope, key, of, factor, whose, period, *sums in rows
     }

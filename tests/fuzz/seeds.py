@@ -78,7 +78,7 @@ RESULT = {
     "operands": ["1", "2"],
 }
 REPORT = (
-    {"event": "start", "pytest": "8.4"},
+    {"event": "start"},
     {"event": "collect_error", "id": "tests/b.py", "type": "E", "message": "m", "frames": [], "operands": []},
     {"event": "running", "id": "tests/test_a.py::test_x"},
     RESULT,

@@ -16,9 +16,9 @@ from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
 from tests.stories.town import REPOSITORY, Town, nobody, readable
-from workers.flows.readings import KeptReading
 from workers.job_context import IN_FLIGHT, LATE
 from workers.queue.runner import LONGEST_DELAY, run_leased
+from workers.review.engine import Reviewed
 
 pytestmark = pytest.mark.extended
 
@@ -191,7 +191,7 @@ def test_a_retried_review_goes_on(town: Town) -> None:
     shown, anew = ([proof(remark.body) for remark in town.remarks(each)] for each in (number, again))
     assert shown == anew != []
     assert (check.title, check.conclusion) == (second.title, second.conclusion) == ("1 broken test", "failure")
-    assert town.context.store.readings.all(KeptReading) == []
+    assert town.context.store.readings.all(Reviewed) == []
 
 
 def test_two_jobs_of_one_key(town: Town) -> None:

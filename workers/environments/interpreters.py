@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from packaging.markers import Environment, default_environment
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
 
@@ -81,10 +81,7 @@ def chosen(specifier: str, minors: Sequence[str] = ()) -> Interpreter:
 
     Without `minors` the newest. Raises CannotRun with the versions that are here when none fits.
     """
-    try:
-        wanted = SpecifierSet(specifier)
-    except InvalidSpecifier:
-        raise CannotRun(f"the project needs Python {specifier[:100]!r}, which names no versions") from None
+    wanted = SpecifierSet(specifier)
     fitting = [each for each in interpreters() if wanted.contains(each.version, prereleases=True)]
     if not fitting:
         here = ", ".join(dict.fromkeys(each.minor for each in interpreters())) or "none"

@@ -63,7 +63,8 @@ class Declared:
 
     def minors_in_order(self, stated: tuple[str, ...]) -> tuple[str, ...]:
         """The Pythons to try: those that are stated in one place or, where there are none, in the metadata come first."""
-        allowed = [minor for minor in USUAL_MINORS if _allows(self.python, minor)] or list(USUAL_MINORS)
+        wanted = SpecifierSet(self.python)
+        allowed = [minor for minor in USUAL_MINORS if wanted.contains(f"{minor}.99")] or list(USUAL_MINORS)
         first = set(stated) or set(self.minors)
         return tuple(sorted(allowed, key=lambda minor: minor not in first))
 
@@ -90,6 +91,8 @@ def _read(files: TreeFiles, directory: str) -> Declared:
         **_lists(table(poetry, "extras")),
         **_lists(table(project, "optional-dependencies")),
     }
+    tests_require = (*_lines(options.get("tests_require", "")), *strings(setup.get("tests_require")))
+    groups = _groups(files, pyproject, at("Pipfile"), tests_require)
     lock, pins = _locked(files, directory)
     return Declared(
         directory=directory,
@@ -98,24 +101,21 @@ def _read(files: TreeFiles, directory: str) -> Declared:
         version=word(project.get("version") or poetry.get("version") or setup.get("version")),
         entry_points=_entry_points(project),
         installable=bool(project or poetry or flit or setup or cfg.get("metadata")),
-        python=word(project.get("requires-python") or flit.get("requires-python"))
-        or poetry_python
-        or options.get("python_requires", "")
-        or word(setup.get("python_requires")),
+        python=_specifier(
+            word(project.get("requires-python") or flit.get("requires-python"))
+            or poetry_python
+            or options.get("python_requires", "")
+            or word(setup.get("python_requires"))
+        ),
         minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_version_file(files, at(".python-version"))))),
-        dependencies=(
+        dependencies=_requirements(
             *strings(project.get("dependencies")),
             *_poetry_lines(table(poetry, "dependencies")),
             *_lines(options.get("install_requires", "")),
             *strings(setup.get("install_requires")),
         ),
-        extras=extras,
-        groups=_groups(
-            files,
-            pyproject,
-            at("Pipfile"),
-            (*_lines(options.get("tests_require", "")), *strings(setup.get("tests_require"))),
-        ),
+        extras={name: _requirements(*lines) for name, lines in extras.items()},
+        groups={name: _requirements(*lines) for name, lines in groups.items()},
         lock=lock,
         pins=pins,
     )
@@ -191,15 +191,22 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(line for each in text.splitlines() if (line := each.partition("#")[0].strip()))
 
 
+def _requirements(*lines: str) -> tuple[str, ...]:
+    """Those lines that PEP 508 knows."""
+    return tuple(filter(requirement, lines))
+
+
 def _version_file(files: TreeFiles, path: str) -> list[str]:
     return re.findall(r"^(?:python-?)?(3\.\d+)", files.text(path), re.MULTILINE)
 
 
-def _allows(specifier: str, minor: str) -> bool:
+def _specifier(text: str) -> str:
+    """Versions as PEP 440 writes them; anything else, such as `>=3.6.*`, is no limit."""
     try:
-        return SpecifierSet(specifier).contains(f"{minor}.99")
+        SpecifierSet(text)
     except InvalidSpecifier:
-        return True
+        return ""
+    return text
 
 
 def requirement(line: str) -> Requirement | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workers.environments.metadata import declared
 from workers.environments.tree_files import TreeFiles, ini
+from workers.sandbox.checkout_files import is_test_file
 
 DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER = 4, 4000, 100, 1024
 _NOT_SOURCES = frozenset(
@@ -48,7 +49,7 @@ def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[s
         return next(place for place in homes if place == "." or path.startswith(f"{place}/"))
 
     for place, names in _directories(files):
-        tests[home_of(f"{place}/")] += sum(name.startswith("test_") or name.endswith("_test.py") for name in names)
+        tests[home_of(f"{place}/")] += sum(map(is_test_file, names))
     meant = Counter(home_of(posixpath.normpath(path)) for path in changed)
     with_tests = [place for place in homes if tests[place]]
     if meant:

@@ -16,7 +16,7 @@ from pathlib import Path
 from string import ascii_letters
 
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
@@ -313,10 +313,7 @@ def without_environment(tree: Path, changed: Collection[str] = ()) -> str:
     """Why the tests must not run on our own interpreter; empty where the project allows its Python."""
     files, own = TreeFiles(tree), ".".join(map(str, sys.version_info[:3]))
     wanted = declared(files, project_of(files, changed)[0]).python
-    try:
-        fits = SpecifierSet(wanted).contains(own)
-    except InvalidSpecifier:
-        fits = True
+    fits = SpecifierSet(wanted).contains(own)
     return "" if fits else f"the project asks for Python {wanted}, and Apprentice's own is {own}"
 
 
@@ -337,7 +334,7 @@ def _needs_nothing(plan: Plan) -> bool:
 
 
 def _name(line: str) -> str:
-    return canonicalize_name(Requirement(line.partition(" --hash")[0]).name)
+    return canonicalize_name(Requirement(line).name)
 
 
 def _project(tree: Path, found: Environment, test_command: str | None = None, copy_of: Path | None = None) -> Project:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -13,16 +12,8 @@ from memory.store import Store
 from workers.flows.rounds import Round
 from workers.review.engine import Reviewed
 
-VERSION = 1
+VERSION = 2
 """A changed meaning of what is kept is a new version."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptReading:
-    """What was read; `standing` is apart, because JSON has no pairs as keys."""
-
-    reviewed: Reviewed
-    standing: tuple[tuple[str, str, int], ...]
 
 
 def read_once(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
@@ -32,9 +23,7 @@ def read_once(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
         this.context.progress("going on from what was read before")
         return known
     reviewed = read()
-    standing = tuple((path, rule, count) for (path, rule), count in reviewed.standing.items())
-    kept = KeptReading(reviewed=replace(reviewed, standing={}), standing=standing)
-    store.readings.put(key, kept, owner=_owner(this), now=this.context.clock())
+    store.readings.put(key, reviewed, owner=_owner(this), now=this.context.clock())
     return reviewed
 
 
@@ -45,12 +34,9 @@ def forget_reading(this: Round) -> None:
 
 def _kept(key: str, store: Store) -> Reviewed | None:
     try:
-        kept = store.readings.get(key, KeptReading)
+        return store.readings.get(key, Reviewed)
     except StoreError:  # of another version of ours
         return None
-    if kept is None:
-        return None
-    return replace(kept.reviewed, standing={(path, rule): count for path, rule, count in kept.standing})
 
 
 def reading_owner(repository: str, number: int) -> str:

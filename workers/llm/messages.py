@@ -79,7 +79,6 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     schema: ToolSpec | None = None
     max_tokens: int = 4096
-    temperature: float = 0.0
     deadline: float = math.inf
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -133,18 +133,16 @@ class Reviewed:
     """All that a review learned of a change.
 
     `findings` are on changed lines; `elsewhere` are on others: those that the change brought about, and severe ones in
-    functions that it touches. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
-    not change. `tests` is what the tests say, None where none may be run or there are none; `culprit` the
-    part of the change that breaks some, and `fix` the attempt to repair the head that was proven; `unrepaired` says why there
-    is none, where one was asked for. `note` says what is unusual about where the tests run. The numbers of what is
-    left out are those of the repository's own file.
+    functions that it touches. `seen` are all in the changed files, posted or not. `tests` is what the tests say, None where
+    none may be run or there are none; `culprit` the part of the change that breaks some, and `fix` the attempt to repair the
+    head that was proven; `unrepaired` says why there is none, where one was asked for. `note` says what is unusual about where
+    the tests run. The numbers of what is left out are those of the repository's own file.
     """
 
     change: Change
     findings: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
     coverage: tuple[FileCoverage, ...]
-    standing: Mapping[tuple[str, str], int] = field(default_factory=dict)
     seen: tuple[Finding, ...] = ()
     tests: ComparedTests | None = None
     culprit: Culprit | None = None
@@ -161,6 +159,12 @@ class Reviewed:
             for findings in (self.findings, self.elsewhere, self.seen)
         )
         return replace(self, findings=here, elsewhere=elsewhere, seen=seen)
+
+    @property
+    def standing(self) -> Counter[tuple[str, str]]:
+        """How many of what was seen are on lines that did not change, by path and rule."""
+        changed = changed_lines(self.change)
+        return Counter((each.path, each.rule) for each in self.seen if not is_on(each, changed))
 
     @property
     def present(self) -> frozenset[str]:
@@ -303,7 +307,6 @@ def _reviewed(
             left_out.get(path) or coverage(path, reading.readers(path), reading.unread.get(path, {}))
             for path in (file.path for file in change.files)
         ),
-        standing=Counter((each.path, each.rule) for each in off),
         seen=all_seen,
     )
 

@@ -254,14 +254,14 @@ def hints(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, Hi
     """By fingerprint, the hints of the lessons on the findings on changed lines; nothing without lessons."""
     if lessons is None:
         return {}
-    burst = Counter(finding.rule for finding in reviewed.findings)
+    burst, standing = Counter(finding.rule for finding in reviewed.findings), reviewed.standing
     return {
         finding.fingerprint: lessons.hint(
             SeenFinding(
                 rule=rule_of(finding),  # a history has ruff's name of what both tools report
                 path=finding.path,
                 fixable=finding.suggestion is not None,
-                standing=reviewed.standing.get((finding.path, finding.rule), 0),
+                standing=standing[finding.path, finding.rule],
                 burst=burst[finding.rule],
             )
         )

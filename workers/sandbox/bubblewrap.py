@@ -10,14 +10,13 @@ import os
 import secrets
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.errors import CannotRun
-from workers.ports import CompletedRun, SandboxSession, Workload
+from workers.ports import Workload
 from workers.sandbox import seccomp
 from workers.sandbox.control_groups import ControlGroup, new_group
 from workers.sandbox.launching import (
@@ -32,7 +31,7 @@ from workers.sandbox.launching import (
     process_tree,
     spawned,
 )
-from workers.sandbox.supervise import ProcessTree, line_session, supervise
+from workers.sandbox.supervise import ProcessTree, TreeSandbox
 
 INSIDE = Path("/run/apprentice")
 LAUNCHER = INSIDE / "launcher.py"
@@ -184,34 +183,21 @@ FIRST_USER, USERS = 1_500_000_000, 500_000_000
 """As root every run gets its own user id, outside the range of accounts: no run counts or reaches another's processes."""
 
 
-class Bubblewrap:
+class Bubblewrap(TreeSandbox):
     """Runs untrusted code under bubblewrap. Works as root and as an ordinary user.
 
     `run` and `session` raise CannotRun when the sandbox does not start or the checkout does not fit, BadInput for an
-    interpreter that does not exist and for overlay paths that lead out of the checkout. `control_groups` gives each run
-    one where there can be one.
+    interpreter that does not exist and for overlay paths that lead out of the checkout.
     """
 
-    def __init__(self, program: Path | None = None, *, control_groups: bool = True) -> None:
+    def __init__(self, program: Path | None = None) -> None:
         self._program = program
-        self._control_groups = control_groups
-
-    def run(self, workload: Workload) -> CompletedRun:
-        """Run to the end or to a limit; the whole process tree is dead when this returns. See `supervise`."""
-        with self._started(workload, subprocess.DEVNULL) as tree:
-            return supervise(tree, workload.limits)
-
-    @contextmanager
-    def session(self, workload: Workload) -> Iterator[SandboxSession]:
-        """Start a process that answers requests, for `wall_seconds` at most; leaving the context ends its process tree."""
-        with self._started(workload, subprocess.PIPE) as tree, line_session(tree, workload.limits) as session:
-            yield session
 
     @contextmanager
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
         program = self._program or _find()
         with ExitStack() as stack:
-            group = new_group(workload.limits) if self._control_groups else None
+            group = new_group(workload.limits)
             if group is not None:
                 stack.callback(group.remove)
             descriptors = Descriptors(stack)

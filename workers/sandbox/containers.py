@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from workers.errors import CannotRun
-from workers.ports import CompletedRun, SandboxSession, Workload
+from workers.ports import Workload
 from workers.sandbox import bubblewrap, launcher, seccomp
 from workers.sandbox.launching import HIDDEN, WORKSPACE, Descriptors, await_ready, launch_spec, process_tree, spawned
-from workers.sandbox.supervise import ProcessTree, line_session, supervise
+from workers.sandbox.supervise import ProcessTree, TreeSandbox
 
 IMAGE = "apprentice-sandbox:1"
 LABEL = "apprentice-sandbox"
@@ -112,7 +112,7 @@ class ContainerGroup:
         self.engine.call("rm", "--force", self.name)
 
 
-class ContainerSandbox:
+class ContainerSandbox(TreeSandbox):
     """Runs untrusted code in a container of its own.
 
     `run` and `session` raise CannotRun when the container does not start, and the errors of Bubblewrap.
@@ -120,17 +120,6 @@ class ContainerSandbox:
 
     def __init__(self, engine: ContainerEngine) -> None:
         self.engine = engine
-
-    def run(self, workload: Workload) -> CompletedRun:
-        """Run to the end or to a limit; the whole container is dead when this returns."""
-        with self._started(workload, subprocess.DEVNULL) as tree:
-            return supervise(tree, workload.limits)
-
-    @contextmanager
-    def session(self, workload: Workload) -> Iterator[SandboxSession]:
-        """Start a process that answers requests, for `wall_seconds` at most; leaving the context ends the container."""
-        with self._started(workload, subprocess.PIPE) as tree, line_session(tree, workload.limits) as session:
-            yield session
 
     @contextmanager
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:

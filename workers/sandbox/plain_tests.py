@@ -35,7 +35,7 @@ def main() -> None:
     descriptor = int(os.environ.pop(REPORT))
     wanted: dict[str, list[str]] = json.loads(sys.argv.pop())
     sys.modules["pytest"] = stand_in()
-    write(descriptor, event="start", pytest="")
+    write(descriptor, event="start")
     for path, names in wanted.items():
         modules: list[types.ModuleType] = []
         error = raised(partial(import_into, modules, path))

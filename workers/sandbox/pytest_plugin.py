@@ -239,7 +239,7 @@ class Reporter:
         self.root, self.beside = root, beside
         self.phases: dict[str, dict[str, Any]] = {}
         self.broken: set[str] = set()
-        self.write(event="start", pytest=pytest.__version__)
+        self.write(event="start")
 
     def write(self, **line: object) -> None:
         """Write one line, except in a process that a test forked and after the reader has gone."""

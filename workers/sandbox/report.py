@@ -128,7 +128,7 @@ class _Event(Struct, tag_field="event"):
 
 
 class _Start(_Event, tag="start"):
-    pytest: _Name
+    """A session of pytest begins."""
 
 
 class _Running(_Event, tag="running"):

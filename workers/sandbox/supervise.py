@@ -10,14 +10,15 @@ import signal
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from memory.measures import SANDBOX
 from workers.errors import SandboxEnded
-from workers.ports import CompletedRun, Ending, Limits
+from workers.ports import CompletedRun, Ending, Limits, Workload
 from workers.sandbox.usage import MemoryMeter, usage_of
 
 TICK_SECONDS = 0.05
@@ -324,3 +325,22 @@ def line_session(tree: ProcessTree, limits: Limits) -> Iterator[LineSession]:
     finally:
         tree.kill()
         watcher.join()
+
+
+class TreeSandbox(ABC):
+    """A sandbox that runs each workload in a process tree of its own."""
+
+    @abstractmethod
+    def _started(self, workload: Workload, stdin: int) -> AbstractContextManager[ProcessTree]:
+        """The tree of a workload, ready to be watched; leaving the context ends it."""
+
+    def run(self, workload: Workload) -> CompletedRun:
+        """Run to the end or to a limit; the whole process tree is dead when this returns. See `supervise`."""
+        with self._started(workload, subprocess.DEVNULL) as tree:
+            return supervise(tree, workload.limits)
+
+    @contextmanager
+    def session(self, workload: Workload) -> Iterator[LineSession]:
+        """Start a process that answers requests, for `wall_seconds` at most; leaving the context ends its process tree."""
+        with self._started(workload, subprocess.PIPE) as tree, line_session(tree, workload.limits) as session:
+            yield session

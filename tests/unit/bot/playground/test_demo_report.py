@@ -53,7 +53,7 @@ def repaired(*attempts: Attempt, seconds: float) -> DemoRepair:
         number=2, author="apprentice[bot]", title="Fix it", body="", state="open", merged=False, draft=True,
         head_ref="fix", head_sha="s", head_repository="r",
     )  # fmt: skip
-    return DemoRepair(issue=1, pull=pull, task=task, proven=attempts[-1], seconds=seconds)
+    return DemoRepair(pull=pull, task=task, proven=attempts[-1], seconds=seconds)
 
 
 FIRST = repaired(attempt("names", 20), attempt("everything", 91, shape=STRIP), seconds=9.0)

@@ -36,9 +36,9 @@ def test_the_one_that_fits(specifier: str, minors: tuple[str, ...], version: str
 
 
 @pytest.mark.usefixtures("machine")
-@pytest.mark.parametrize("specifier", ["<3.9", ">=3.14", "nonsense"])
+@pytest.mark.parametrize("specifier", ["<3.9", ">=3.14"])
 def test_a_missing_one_is_named(specifier: str) -> None:
-    """One line says what is needed; where it can be followed, what is here too."""
+    """One line says what is needed, and what is here."""
     with pytest.raises(CannotRun, match="the project needs Python") as refused:
         chosen(specifier)
     assert specifier in str(refused.value)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memory.model import Plan
 from workers.configuration.schema import EnvironmentChoices
-from workers.environments.metadata import declared
+from workers.environments.mending import PlanFailure, Stage, mended
+from workers.environments.metadata import USUAL_MINORS, declared
 from workers.environments.plans import plans_for
+from workers.environments.provide import without_environment
 from workers.environments.tree_files import TreeFiles
 
 PYPROJECT = """
@@ -250,6 +253,26 @@ from setuptools import setup
 TESTS = ["mock"]
 setup(name="shop", python_requires=">=3.8", install_requires=["six"] + TESTS, tests_require=[*TESTS, "nose"], extras_require={"test": TESTS, "x": open("y").read()})
 """
+
+
+@pytest.mark.parametrize("stated", [">=3.6.*", "three"])
+def test_a_python_that_names_no_versions_is_no_limit(tmp_path: Path, stated: str) -> None:
+    """Older tools took such a line; every Python may be tried, and ours may serve."""
+    tree = written(tmp_path, {"setup.cfg": f"[metadata]\nname = shop\n[options]\npython_requires = {stated}\n"})
+    assert {(plan.python, len(plan.minors)) for plan in plans_for(tree)} == {("", len(USUAL_MINORS))}
+    assert without_environment(tree) == ""
+
+
+def test_what_is_no_requirement_is_in_no_plan(tmp_path: Path) -> None:
+    """Neither at first nor where a mend installs what the project declares in the place of the project."""
+    setup = "from setuptools import setup\nOLD = 'attrs>=21.*'\n"
+    setup += "setup(name='shop', python_requires='==3.11.*', install_requires=['six', OLD], extras_require={'test': [OLD]}, tests_require=[OLD])\n"
+    tree = written(tmp_path, {"setup.py": setup})
+    known = declared(TreeFiles(tree))
+    assert (known.dependencies, *known.extras.values(), *known.groups.values()) == (("six",), (), ())
+    plan = replace(plans_for(tree)[0], minors=("3.11",))
+    bare = mended(plan, PlanFailure(stage=Stage.BUILD, text="error"), tree)
+    assert bare is not None and (bare.project, bare.requirements) == (None, ("six", "pytest"))
 
 
 def test_poetry_is_translated(tmp_path: Path) -> None:

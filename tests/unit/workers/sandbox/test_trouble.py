@@ -11,7 +11,7 @@ from workers.ports import CompletedRun, Ending, Limits
 from workers.sandbox.report import DecodedReport, cut_error, decode, problem_of
 
 LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, report_kb=64)
-START = {"event": "start", "pytest": "8.0"}
+START = {"event": "start"}
 RUNNING = {"event": "running", "id": "t.py::test_x"}
 
 
