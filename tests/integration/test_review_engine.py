@@ -451,6 +451,25 @@ def test_a_function_that_ends_with_a_call_of_another_file_may_not_return(tmp_pat
     assert sorted(found) == [("bad.py", 6), ("bad.py", 10)]
 
 
+def test_classes_that_other_code_shapes_are_not_judged_without_it(tmp_path: Path) -> None:
+    """As attrs gives its classes arguments and operators, and imported type variables make a class generic; others are judged."""
+    shaped = (
+        "from collections.abc import KeysView\n\nimport attrs\n\nfrom .own import Model, T\n\n\n"
+        "@attrs.define\nclass Point:\n    x: int = attrs.field()\n\n    @x.validator\n"
+        "    def check(self, _a: object, _v: int) -> None: ...\n\n    def own(self) -> None: ...\n\n\n"
+        "class Named(Point):\n    y: int\n\n\nclass Keys(KeysView[T]): ...\n\n\nPair = dict[T, T]\n\n\nclass Table(Model, table=True): ...\n\n\n"
+        "def made(keys: Keys[int], pair: Pair[int]) -> bool:\n    return Point(1) < Named(1, 2)\n\n\n"
+    )
+    plain = "class Plain:\n    def get(self, n: int) -> int:\n        return n\n\n\n"
+    files = {"shaped.py": f"{shaped}Point(1).own(1)\n", "plain.py": f"{plain}Plain(1) < Plain()\nn: Plain[int]\n"}
+    reviewed = review(trees(tmp_path, dict(files)), may_run_tests=False)
+    found = [(each.path, each.rule) for each in reviewed.findings if each.tool == "mypy"]
+    assert sorted(found) == [
+        *(("plain.py", rule) for rule in ("call-arg", "operator", "type-arg")),
+        ("shaped.py", "call-arg"),
+    ]
+
+
 def test_rules_in_words_are_the_projects_choice_too(tmp_path: Path) -> None:
     """In its configuration, and with ruff's preview in comments; a preview of rules is not asked for by that."""
     options = (

@@ -335,6 +335,19 @@ def test_an_interpreter_without_pytest_is_told(shop: Path) -> None:
     assert (report.started, report.complete) == (False, False)
 
 
+def test_an_example_of_a_docstring_says_what_it_raised(tmp_path: Path) -> None:
+    """And where: doctest itself names the text alone."""
+    (tmp_path / "till.py").write_text(
+        'def first(coins):\n    """\n    >>> first([])\n    1\n    """\n    return coins[0]\n'
+    )
+    run = run_tests(
+        Bubblewrap(), discover(tmp_path, python=None, test_command="pytest --doctest-modules"), limits=LIMITS
+    )
+    (failed,) = run.report.failing()
+    assert (failed.error_type, failed.message) == ("UnexpectedException", "IndexError: list index out of range")
+    assert [(frame.path, frame.line) for frame in failed.frames] == [("till.py", 6)]
+
+
 def test_collection_errors_are_results_and_trouble(shop: Path) -> None:
     """A file that cannot be imported is an ERROR with the line at fault, and the trouble names it."""
     lay_out(shop, {"src/shop/cart.py": "def total(:\n    pass\n"})

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -219,15 +218,7 @@ def _travis(files: TreeFiles) -> Iterator[Recipe]:
 def _doubt(title: str, recipe: Recipe) -> int:
     """The smaller, the likelier that a job is the one that tests the project as developers do, and not some tests alone."""
     tests = 2 * ("test" in title.lower()) + bool(recipe.local or recipe.requirements)
-    some = _is_of_some_tests(recipe.command)
-    return 3 * (_OTHER_WORK.search(title) is not None) + 2 * some - tests
-
-
-def _is_of_some_tests(command: Sequence[str]) -> bool:
-    """Whether a command names test files, or a mark that tests have to have."""
-    arguments = command[len(DEFAULT_COMMAND) :]
-    named = any(each.partition("::")[0].endswith(".py") and not each.startswith("-") for each in arguments)
-    return named or any(option == "-m" and "not" not in value.split() for option, value in pairwise(arguments))
+    return 3 * (_OTHER_WORK.search(title) is not None) + 2 * recipe.is_partial - tests
 
 
 def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:
@@ -250,9 +241,9 @@ def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:
         recipe.here = posixpath.normpath(_filled(word(step.get("working-directory")) or start, values))
         before = dict(recipe.variables)
         recipe.set_variables(_variables(table(step, "env"), values))
-        tested = bool(recipe.command)
+        tested = recipe.command
         recipe.follow(shell_words(script))
-        if tested or not recipe.command:
+        if recipe.command == tested:
             recipe.variables = before  # those of a step that does not test are its own
     recipe.minors = tuple(dict.fromkeys(f"3.{minor}" for each in pythons for minor in _minors(each)))
     if services := ", ".join(map(str, table(job, "services"))):

@@ -11,6 +11,7 @@ from itertools import pairwise
 from workers.environments import task_files
 from workers.environments.metadata import declared, requirement
 from workers.environments.tree_files import TreeFiles, well_known
+from workers.sandbox.run_tests import DEFAULT_COMMAND
 
 Words = Sequence[str]
 
@@ -54,6 +55,11 @@ class Recipe:
     depth: int = 0
     count: int = 0
     read: set[tuple[str, bool]] = field(default_factory=set)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the command runs some of the project's tests alone."""
+        return _is_of_some_tests(self.command[len(DEFAULT_COMMAND) :])
 
     def follow(self, commands: Iterable[Words]) -> None:
         """Follow commands, and the tasks that they start, to a depth and number that no honest recipe has."""
@@ -226,8 +232,11 @@ class Recipe:
     # ── Testing ──
 
     def _test(self, arguments: Words) -> None:
-        """Arguments of pytest: the first command that runs tests counts, without coverage, parallel runs and reports."""
-        if self.command or not _RUN_NOTHING.isdisjoint(arguments):
+        """Arguments of pytest: the first command that runs tests counts, without coverage, parallel runs and reports.
+
+        One that runs some tests alone, as those in documents, counts until another runs more.
+        """
+        if (self.command and not self.is_partial) or not _RUN_NOTHING.isdisjoint(arguments):
             return
         kept: list[str] = []
         waiting = list(arguments)
@@ -241,7 +250,8 @@ class Recipe:
                 break
             elif each and "$" not in each and "{" not in each and self._is_there(each):
                 kept.append(each)
-        self.command, self.directory = ("python", "-m", "pytest", *kept), self.here
+        if not self.command or not _is_of_some_tests(kept):
+            self.command, self.directory = (*DEFAULT_COMMAND, *kept), self.here
 
     def _is_there(self, each: str) -> bool:
         """Whether an argument makes sense here: a path that looks like one has to exist, as what is built does not."""
@@ -250,6 +260,15 @@ class Recipe:
 
     def _at(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.here, path or "."))
+
+
+def _is_of_some_tests(arguments: Words) -> bool:
+    """Whether pytest runs files that are named, a mark that tests have to have, or the examples of one package's docstrings."""
+    places = [each.partition("::")[0] for each in arguments if not each.startswith("-")]
+    named = any(each.endswith((".py", ".rst", ".md", ".txt")) for each in places)
+    examples = "--doctest-modules" in arguments and places and not any("test" in each for each in places)
+    marked = any(option == "-m" and "not" not in value.split() for option, value in pairwise(arguments))
+    return named or bool(examples) or marked
 
 
 def _module_run(rest: list[str]) -> list[str]:

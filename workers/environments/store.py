@@ -55,7 +55,7 @@ class EnvironmentStore:
                 new.mkdir(mode=0o755)
                 fill(new)
                 new.replace(place)
-            _seal_of(place).write_text(json.dumps(_state(place)), encoding="utf-8")
+            _write(_seal_of(place), json.dumps(_state(place)))
         self.collect()
         return place
 
@@ -69,10 +69,7 @@ class EnvironmentStore:
 
     def remember(self, key: str, value: str) -> None:
         """Keep a text by its key, in the place of an earlier one."""
-        target = self._known / key
-        with tempfile.NamedTemporaryFile("w", dir=self._known, delete=False, encoding="utf-8") as stream:
-            stream.write(value)
-        Path(stream.name).replace(target)
+        _write(self._known / key, value)
 
     def recalled(self, key: str) -> str | None:
         """The text that was kept by a key, if any."""
@@ -105,8 +102,9 @@ class EnvironmentStore:
             with suppress(FileNotFoundError):  # its maker gives it its name at any time
                 yield left.stat().st_mtime, MOST_MB << 20, (left,)  # of a worker that died
         for package in self.packages.iterdir():
-            files = [package, *package.iterdir()] if package.is_dir() else [package]
-            yield max(file.stat().st_mtime for file in files), sum(file.stat().st_size for file in files), (package,)
+            with suppress(FileNotFoundError):  # as above
+                files = [each.stat() for each in ([package, *package.iterdir()] if package.is_dir() else [package])]
+                yield max(file.st_mtime for file in files), sum(file.st_size for file in files), (package,)
         yield self.uv_cache.stat().st_mtime, _state(self.uv_cache)["bytes"], tuple(self.uv_cache.iterdir())
 
     def _directory(self, name: str) -> Path:
@@ -138,6 +136,13 @@ def _taken(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _write(target: Path, text: str) -> None:
+    """Write a file that is there whole or not at all: other workers may read it at any time."""
+    with tempfile.NamedTemporaryFile("w", prefix=".new-", dir=target.parent, delete=False, encoding="utf-8") as stream:
+        stream.write(text)
+    Path(stream.name).replace(target)
 
 
 def _seal_of(place: Path) -> Path:

@@ -106,7 +106,8 @@ def _some(tests: Sequence[str], what: str, quoted: Callable[[str], str]) -> list
     names = [quoted(test) for test in tests[:SHOWN_ASIDE] if test]
     more = f" and {len(tests) - SHOWN_ASIDE} more" if len(tests) > SHOWN_ASIDE else ""
     named = f": {', '.join(names)}{more}" if names else ""
-    return [f"{counted(len(tests), 'test')} {what}{named}."] if tests else []
+    kind = "test file" if all(test.endswith(".py") for test in tests) else "test"
+    return [f"{counted(len(tests), kind)} {what}{named}."] if tests else []
 
 
 def _named(tests: ComparedTests) -> bool:

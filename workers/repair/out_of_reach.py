@@ -1,5 +1,5 @@
-"""Failures that no edit of the sources removes: tests that need the network, Docker, a service or a build step, files that
-need packages, plug-ins that fail before a test begins, and linters that run as if they were tests.
+"""Failures that no edit of the sources removes: tests that need the network, Docker, a locale, a service or a build step, files
+that need packages, plug-ins that fail before a test begins, and linters that run as if they were tests.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _NEEDS = {
     "Docker": re.compile(
         r"fetching server API version|Docker daemon|DockerException|docker\.errors|No such file or directory: '(docker|podman)"
     ),
+    "a locale": re.compile(r"unsupported locale setting"),
 }
 _REFUSED = re.compile(r"refused|[Cc]an't connect|not connect|No servers|ServerSelectionTimeout|NoBrokersAvailable")
 _SERVER = re.compile(r"(?<!\d)(5432|3306|6379|27017|5672|9200|11211|9092|1433|4222|8086|4566|2379)\b")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice, takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from memory.parsing import BOM
 from workers.environments.tree_files import parsed_ini, table, toml
@@ -68,7 +68,8 @@ class RuffOptions:
     `select` takes the place of Apprentice's selection; None where the repository makes none. `checked` is what its own
     linter looks for before what it ignores: its selection, or the linter's; nothing where it has no linter set up.
     `settings` are those of its rules, such as `lint.isort.combine-as-imports`, as ruff reads them; lists are not joined.
-    With `preview` it lets ruff read as its next version will, and comments may name rules in words.
+    With `preview` it lets ruff read as its next version will, and comments may name rules in words. `excluded` are patterns
+    of what its own linter does not read.
     """
 
     select: tuple[str, ...] | None = None
@@ -80,6 +81,7 @@ class RuffOptions:
     target_version: str | None = None
     settings: Mapping[str, str | list[str]] = field(default_factory=dict)
     preview: bool = False
+    excluded: tuple[str, ...] = ()
 
     def without(self, code: str) -> RuffOptions:
         """The same choices but for one code, that ruff does not know."""
@@ -102,7 +104,9 @@ class RuffOptions:
         return asked and not any(is_of(rule, code) for code in self.ignore) and not self.is_ignored(rule, path)
 
     def is_ignored(self, rule: str, path: str) -> bool:
-        """Whether the repository ignores a rule in a file, by ruff's patterns: a star crosses folders."""
+        """Whether the repository ignores a rule in a file, or all of the file, by ruff's patterns: a star crosses folders."""
+        if not _SECURITY.fullmatch(rule) and self._excludes(path):
+            return True
         codes = (
             code
             for pattern, all_of_them in self.per_file_ignores.items()
@@ -110,6 +114,11 @@ class RuffOptions:
             for code in all_of_them
         )
         return any(is_of(rule, code) for code in codes)
+
+    def _excludes(self, path: str) -> bool:
+        """Whether a pattern fits the file or a folder that it is in."""
+        places = (path, *(str(place) for place in PurePosixPath(path).parents))
+        return any(_fits(place, pattern) for pattern in self.excluded for place in places)
 
 
 def _fits(path: str, pattern: str) -> bool:
@@ -154,6 +163,7 @@ def ruff_options(base: Path, codes: Callable[[], Mapping[str, str]] = dict) -> R
         target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
         settings=_settings({"builtins": found.get("builtins")}, "") | _settings(lint, "lint."),
         preview=lint.get("preview") is True,
+        excluded=_patterns(each for table in (found, lint) for key in _EXCLUDING for each in _strings(table.get(key))),
     )
 
 
@@ -234,6 +244,7 @@ def _of_flake8(base: Path) -> RuffOptions:
         extend_select=more,
         per_file_ignores=_ignores(_files_with_codes(found.get("per-file-ignores"))),
         line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
+        excluded=_patterns(each for key in _EXCLUDING for each in _listed(found.get(key))),
     )
 
 
@@ -249,6 +260,15 @@ def _ignores(of_files: Iterable[tuple[str, object]]) -> dict[str, tuple[str, ...
         if _PATTERN.fullmatch(pattern) and (codes := _harmless(wanted)):
             found[pattern] = (*found.get(pattern, ()), *codes)
     return found
+
+
+_EXCLUDING = ("exclude", "extend-exclude")
+
+
+def _patterns(wanted: Iterable[str]) -> tuple[str, ...]:
+    """The patterns of files and folders that ruff or flake8 is asked not to read."""
+    each_one = (each for pattern in wanted for each in _alternatives(pattern.removeprefix("./").rstrip("/")))
+    return tuple(dict.fromkeys(islice(filter(_PATTERN.fullmatch, each_one), _MOST)))
 
 
 def _alternatives(pattern: str) -> list[str]:

@@ -204,14 +204,17 @@ class FailureDetails:
         """Type, message, frames and operands of an exception, or of its cause where pytest wraps it during collection."""
         if not report.failed or call is None or call.excinfo is None:
             return
-        error = call.excinfo.value
+        error: Any = call.excinfo.value
         if type(error).__name__ == "CollectError" and error.__cause__ is not None:
             error = error.__cause__
         operands = self.operands if isinstance(error, AssertionError) else []
+        raised = (
+            error.exc_info[1] if type(error).__name__ == "UnexpectedException" else error
+        )  # by a docstring's example
         report.apprentice = {
             "type": type(error).__name__,
-            "message": rendered(str, error, LONGEST_MESSAGE),
-            "frames": frames_of(error, self.root),
+            "message": f"{type(raised).__name__}: " * (raised is not error) + rendered(str, raised, LONGEST_MESSAGE),
+            "frames": frames_of(raised, self.root),
             "operands": operands or unittest_operands(error),
         }
 

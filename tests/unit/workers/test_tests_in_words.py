@@ -75,6 +75,12 @@ def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
     )
 
 
+def test_a_file_that_cannot_be_collected_on_either_side_is_no_test() -> None:
+    """It is counted as what it is."""
+    tests = ComparedTests(ran=1, passed=0, failing_before=("tests/test_a.py",))
+    assert lines(tests) == ["1 test file failing without this change too: tests/test_a.py."]
+
+
 def test_of_many_tests_that_say_nothing_three_are_named() -> None:
     """A maintainer sees which they are, and no list that hides the rest; a run that could not begin has no name."""
     tests = ComparedTests(ran=9, passed=3, failing_before=tuple("abcde"), unknown=("",))

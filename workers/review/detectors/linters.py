@@ -89,7 +89,10 @@ class Ruff:
 
     def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            return ruff_findings(self._run(tree, some), everything=self._everything)
+            found = ruff_findings(self._run(tree, some), everything=self._everything)
+            left_out = self._options.is_ignored
+            kept = (each for each in found.findings if self._everything or not left_out(each.rule, each.path))
+            return replace(found, findings=tuple(kept))
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
 

@@ -1,7 +1,7 @@
 """mypy: errors of types that a change brings, by its errors in the changed files before and after.
 
 It sees the changed files alone: it takes what they import from elsewhere as `Any`. So it reports less than the project's
-own run, and nothing that a missing import would make wrong.
+own run. What it would only say because an import is missing is left out.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import ast
 import importlib.util
 import re
 import secrets
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -44,6 +45,10 @@ _NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-i
 _TYPED_SHARE = 0.5
 _GOES_ON = frozenset({"Missing return statement", "Implicit return in function which does not return"})
 """Errors of a function that reaches its end."""
+_SHAPED = frozenset({"type-arg", "call-arg", "operator", "index", "attr-defined"})
+"""The errors that a base or decorator which mypy does not see brings about."""
+_SHAPED_TEXT = re.compile(r'"__init_subclass__" of|arguments for type alias')
+"""What these say of a class, or of a type with variables, without its name."""
 _LINES_IN_MESSAGE = re.compile(r"\bline \d+")
 NOT_INSTALLED = "it is not installed: install Apprentice with the extra types"
 
@@ -102,7 +107,11 @@ class Mypy:
             flags = (f"{name} = {value}\n" for name, value in sorted(self._options.flags.items()))
             ours = {_INI: "".join(("[mypy]\n", *flags)).encode()}
             found = errors_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some, ours), self._options)
-            return replace(found, findings=tuple(each for each in found.findings if not _may_end_elsewhere(each, tree)))
+            if not found.findings:
+                return found
+            shaped = _ShapedElsewhere(tree)
+            kept = (each for each in found.findings if not shaped.decides(each) and not _may_end_elsewhere(each, tree))
+            return replace(found, findings=tuple(kept))
 
         return in_parts(tree, paths, read, failures=8)
 
@@ -132,6 +141,52 @@ def _ends_with_call(body: Sequence[ast.stmt]) -> bool:
         case _:
             return False
     return any(_ends_with_call(block) for block in blocks if block)
+
+
+class _ShapedElsewhere:
+    """The classes of a tree that a base, decorator or metaclass from other code shapes, as attrs does: mypy sees none of it."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self._names: set[str] = set()
+        self._decorated: set[tuple[str, int]] = set()
+        for path, text in tree.sources.items():
+            module = parsed(text) if path.endswith((".py", ".pyi")) else None
+            nodes = list(ast.walk(module)) if module else []
+            imported = {name for node in nodes for name in _imported(node)}
+            for node in nodes:
+                if isinstance(node, ast.ClassDef) and not (imported | self._names).isdisjoint(_header(node)):
+                    self._names.add(node.name)
+                    parts = (part for each in node.body for part in getattr(each, "decorator_list", ()))
+                    self._decorated |= {(path, part.lineno) for part in parts}
+
+    def decides(self, found: RawFinding) -> bool:
+        """Whether an error is about what such a class is made of: its arguments, operators or attributes."""
+        if found.rule not in _SHAPED:
+            return False
+        if (found.path, found.line) in self._decorated or _SHAPED_TEXT.search(found.message):
+            return True
+        named = re.findall(r"\w+", " ".join(re.findall(r'"([^"]*)"', found.message)))
+        return '" of "' not in found.message and not self._names.isdisjoint(named)
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """The names that an import binds to what is not of the standard library."""
+    match node:
+        case ast.Import(names=names):
+            modules = {each.asname or each.name.partition(".")[0]: each.name for each in names}
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            modules = {each.asname or each.name: module for each in names}
+        case ast.ImportFrom(names=names):
+            modules = {each.asname or each.name: "." for each in names}
+        case _:
+            return
+    yield from (name for name, module in modules.items() if module.partition(".")[0] not in sys.stdlib_module_names)
+
+
+def _header(node: ast.ClassDef) -> set[str]:
+    """The names in what a class is made of."""
+    parts = (*node.bases, *node.decorator_list, *(each.value for each in node.keywords))
+    return {each.id for part in parts for each in ast.walk(part) if isinstance(each, ast.Name)}
 
 
 def _parses(tree: SourceTree, path: str) -> bool:

@@ -122,6 +122,16 @@ def test_a_command_of_pytest_that_runs_no_test_is_passed_over(tmp_path: Path) ->
     assert (plan.source, plan.test_command[3:]) == ("tox", ("tests",))
 
 
+@pytest.mark.parametrize("some", ["README.rst docs/a.rst", "--doctest-modules shop", "tests/test_a.py", "-m slow"])
+def test_a_command_of_some_tests_is_passed_over_for_one_of_more(tmp_path: Path, some: str) -> None:
+    """As one for the examples of documents is: without another it counts. The first of two that run more counts."""
+    files = {"pyproject.toml": PYPROJECT, "README.rst": "", "docs/a.rst": "", "shop/a.py": "", "tests/test_a.py": ""}
+    tox = f"[testenv]\ncommands =\n    pytest {some}\n    pytest {some} -k x\n"
+    assert first(tmp_path, {**files, "tox.ini": tox}).test_command[3:] == tuple(some.split())
+    tox += "    pytest tests\n    pytest\n"
+    assert first(tmp_path, {**files, "tox.ini": tox}).test_command[3:] == ("tests",)
+
+
 def test_conditions_within_a_command_of_tox(tmp_path: Path) -> None:
     """A line for another environment is left out before a command's lines are joined; a value of another section has its lines."""
     tox = (

@@ -84,3 +84,12 @@ def test_a_use_counts(store: EnvironmentStore) -> None:
     os.utime(seal, (0, 0))
     store.made(("k",), fail, LINES.append)
     assert seal.stat().st_mtime > time.time() - IN_USE_SECONDS
+
+
+def test_a_package_that_goes_while_it_is_counted_is_left_out(store: EnvironmentStore) -> None:
+    """Another worker may rename or remove what lies among the packages at any time: the link to nothing is such a file."""
+    (store.packages / "new").symlink_to("gone")
+    (store.packages / "old").write_text("a")
+    os.utime(store.packages / "old", (0, 0))
+    assert store.collect(most_mb=0) == 1
+    assert not (store.packages / "old").exists()

@@ -39,12 +39,14 @@ def reason(
         ("OSError", "[Errno 101] Network is unreachable", "the network"),
         ("DockerException", "Error while fetching server API version: ('Connection aborted.')", "Docker"),
         ("FileNotFoundError", "[Errno 2] No such file or directory: 'docker'", "Docker"),
+        ("Error", "unsupported locale setting", "a locale"),
+        ("UnexpectedException", "Error: unsupported locale setting", "a locale"),
         ("OperationalError", 'connection to server at "localhost", port 5432 failed: Connection refused', "a service"),
         ("ConnectionError", "Error 111 connecting to localhost:6379. Connection refused.", "a service"),
     ],
 )  # fmt: skip
 def test_what_the_sandbox_does_not_have(tmp_path: Path, error_type: str, message: str, need: str) -> None:
-    """The network, Docker, and servers at their well-known ports."""
+    """The network, Docker, languages of the machine, and servers at their well-known ports."""
     assert reason(tmp_path, error_type, message) == f"it needs {need}, which the sandbox does not have"
 
 

@@ -30,6 +30,7 @@ READ = RuffOptions(
     per_file_ignores={"tests/*": ("F401",)},
     line_length=100,
     target_version="py310",
+    excluded=("*",),
 )
 
 
@@ -149,6 +150,24 @@ def test_what_flake8_is_told_is_read(tmp_path: Path, name: str) -> None:
     assert ruff_options(tmp_path) == read
     (tmp_path / "ruff.toml").write_text("line-length = 90\n")
     assert ruff_options(tmp_path) == RuffOptions(checked=RUFF_DEFAULTS, line_length=90)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ruff.toml", 'exclude = ["./docs/", "/etc", "../x"]\nextend-exclude = ["{a,b}.py"]\n[lint]\nexclude = ["s*/new/*"]\n'),
+        ("setup.cfg", "[flake8]\nexclude = docs, a.py,\n    /etc, ../x\nextend-exclude =\n    b.py\n    s*/new/*\n"),
+    ],
+)  # fmt: skip
+def test_what_the_projects_linter_does_not_read_is_ignored(tmp_path: Path, name: str, text: str) -> None:
+    """By folder, name or path, as data that is broken on purpose is left out; not what is about security."""
+    (tmp_path / name).write_text(text)
+    options = ruff_options(tmp_path)
+    paths = ("docs/a/b.py", "x/docs/c.py", "x/a.py", "b.py", "src/new/x/y.py", "src/old.py", "docs.py", "x/c.py")
+    assert [path for path in paths if not options.is_ignored("F401", path)] == ["src/old.py", "docs.py", "x/c.py"]
+    assert options.is_ignored("invalid-syntax", "b.py")
+    assert not options.is_ignored("S602", "b.py")
+    assert not options.is_ignored("PLE2502", "b.py")
 
 
 def test_files_share_what_is_ignored(tmp_path: Path) -> None:
