@@ -105,7 +105,10 @@ def _git() -> MachineCheck:
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
-    found = problems(sandbox_of(settings.sandbox, settings.sandbox_engine, settings.sandbox_runtime))
+    try:
+        found = problems(sandbox_of(settings.sandbox, settings.sandbox_engine, settings.sandbox_runtime))
+    except OSError as error:  # a full disk, which another line names
+        found = (f"the self-test of the sandbox could not run: {error.strerror}",)
     if not found:
         yield _ok("sandbox", f"{settings.sandbox} runs here")
         if settings.sandbox is SandboxTier.BUBBLEWRAP:
@@ -181,13 +184,13 @@ def _disk(settings: WorkerSettings) -> MachineCheck:
 def _index() -> MachineCheck:
     """Whether uv is installed, and an index answers."""
     given = uv_command.indexes()
-    with TemporaryDirectory() as project, TemporaryDirectory() as cache:  # uv refuses a project inside its cache
-        (Path(project) / "pytest.txt").write_text("pytest\n", encoding="utf-8")
-        command = ("pip", "compile", "--no-deps", "--only-binary=:all:", "pytest.txt")
-        try:
+    command = ("pip", "compile", "--no-deps", "--only-binary=:all:", "pytest.txt")
+    try:
+        with TemporaryDirectory() as project, TemporaryDirectory() as cache:  # uv refuses a project inside its cache
+            (Path(project) / "pytest.txt").write_text("pytest\n", encoding="utf-8")
             uv_command.run_uv(*command, at=Path(project), cache_directory=Path(cache), given=given)
-        except CannotRun as error:
-            return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
+    except (CannotRun, OSError) as error:
+        return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
     return _ok("packages", f"{uv_command.program()}, with the index {given.host}")
 
 

@@ -136,7 +136,9 @@ class WebSettings(Settings):
 class GitHubSettings(Settings):
     """Further settings of what calls GitHub: workers, and the process that mints their tokens."""
 
-    github_url: str = Field("https://api.github.com", description="Root of the GitHub REST API.")
+    github_url: str = Field(
+        "https://api.github.com", pattern="^https?://[^/]", description="Root of the GitHub REST API."
+    )
     mint_socket: Path | None = Field(
         None, description="Unix socket of the minting process; default: `mint.sock` under `home`."
     )
@@ -373,7 +375,7 @@ def load(kind: type[S], **given: object) -> S:
         first = error.errors()[0]
         setting, *inside = (str(part) for part in first["loc"])
         place = f" at {'.'.join(inside)}" if inside else ""
-        problem = f"{first['msg'][0].lower()}{first['msg'][1:]}"
+        problem = f"{first['msg'][0].lower()}{first['msg'][1:]}".removeprefix("value error, ")
         raise BadInput(f"{PREFIX}{setting.upper()}{place}: {problem}; see docs/settings.md") from error
 
 

@@ -33,16 +33,22 @@ TEMPORARY = 75
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Print an error of ours as one line, and exit with 75 for a temporary one, with 2 for any other."""
+    """Print an error of ours, or of this machine as a full disk, as one line; exit with 75 for a temporary one, else with 2."""
     try:
         yield
-    except (ApprenticeError, StoreError) as error:
+    except (ApprenticeError, StoreError, OSError) as error:
         from workers.logs import fail
         from workers.settings import PREFIX, variable
 
         say = fail if variable(f"{PREFIX}LOG_FORMAT") == "json" else complain
-        say(str(error))
-        raise typer.Exit(TEMPORARY if isinstance(error, StoreUnavailable | Retryable) else BAD_INPUT) from error
+        say(
+            f"this machine refused: {error}; `apprentice doctor` may say more"
+            if isinstance(error, OSError)
+            else str(error)
+        )
+        raise typer.Exit(
+            TEMPORARY if isinstance(error, StoreUnavailable | Retryable | OSError) else BAD_INPUT
+        ) from error
 
 
 def serve() -> None:

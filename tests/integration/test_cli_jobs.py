@@ -182,6 +182,6 @@ def test_prune(home: Path, store: Store) -> None:
     assert (refused.code, refused.complaint()) == snapshot(
         (
             2,
-            "APPRENTICE_KEEP_EFFECTS_DAYS: value error, effects must be kept as long as jobs, 90 days; see docs/settings.md",
+            "APPRENTICE_KEEP_EFFECTS_DAYS: effects must be kept as long as jobs, 90 days; see docs/settings.md",
         )
     )

@@ -128,6 +128,19 @@ def test_a_key_of_another_app(app: App, playground: Playground, tmp_path: Path) 
     assert "while looking up the App; check the App's " in detail
 
 
+def test_an_app_that_github_does_not_know(app: App, playground: Playground, tmp_path: Path) -> None:
+    """A wrong id is named as such."""
+    found = on_github(app, playground, tmp_path, app_id=app.id + 90)
+    assert found == snapshot(
+        {
+            "GitHub App": (
+                MISSING,
+                "GitHub knows no App with our id while looking up the App; check APPRENTICE_APP_ID",
+            )
+        }
+    )
+
+
 def test_github_is_not_reached(app: App, playground: Playground, tmp_path: Path) -> None:
     """Nor where there is no network."""
     found = on_github(app, playground, tmp_path, github_url="http://127.0.0.1:9")

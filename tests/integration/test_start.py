@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import signal
 import socket
@@ -15,8 +16,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import typer
 from inline_snapshot import snapshot
 
+from bot.cli.operate import starting
 from bot.playground.auth import make_key
 from tests.databases import migrated
 from tests.integration.command_line import ROOT, Ran, apprentice_process, environment
@@ -225,6 +228,14 @@ def test_database_that_comes_later(home: Path, app: dict[str, str], tmp_path: Pa
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_full_disk(capfd: pytest.CaptureFixture[str]) -> None:
+    """A supervisor starts the process again, for 2 would keep it down after there is room."""
+    with pytest.raises(typer.Exit) as ended, starting():
+        raise OSError(errno.ENOSPC, "No space left on device", "scratch/secret.txt")
+    assert ended.value.exit_code == TEMPORARY
+    assert "No space left on device: 'scratch/secret.txt'" in " ".join(capfd.readouterr().err.split())
 
 
 def test_newer_schema(home: Path) -> None:

@@ -129,6 +129,8 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
     message = str(body.get("message") or next((each.get("message") for each in errors), ""))
     if status == 401:
         return TokenRefused(f"GitHub refused our token while {doing}; check the App's id and private key")
+    if status == 404 and message == "Integration not found":
+        return TokenRefused(f"GitHub knows no App with our id while {doing}; check APPRENTICE_APP_ID")
     if status == 403 and "suspended" in message:
         return Limited(f"the App's installation is suspended, as GitHub says while {doing}", seconds=LONGEST_RESET)
     if _is_limit(status, message, errors, headers):

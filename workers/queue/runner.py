@@ -5,6 +5,7 @@ Each attempt is one line of the log, one measure and one span. Lines in between 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import random
@@ -190,6 +191,9 @@ class _Attempt:
         except ApprenticeError as error:
             self._fail(job, str(error))
         except Exception as error:  # the edge of the process: record, report and re-raise
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                self._wait(job, Unavailable(f"the worker's disk is full: {error.strerror}"))
+                return
             _log.exception("unexpected error")
             self._fail(job, f"an unexpected {type(error).__name__} stopped this job; see the worker's log")
             raise

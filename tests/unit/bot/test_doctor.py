@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from bot.doctor import CheckState, MachineCheck, _app, _files, _index, _model
+from bot.doctor import CheckState, MachineCheck, _app, _files, _index, _model, _sandbox
 from tests.package_index import package_index
 from workers.environments import uv_command
 from workers.settings import MintSettings, WorkerSettings
@@ -130,3 +131,12 @@ def test_an_index_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         name="packages", state=CheckState.OK, detail=f"{uv_command.program()}, with the index 127.0.0.1"
     )
     assert "pytest" in index.asked
+
+
+def test_no_room_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doctor goes on to say what is missing where a check cannot write its files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    (sandbox,) = _sandbox(WorkerSettings(home=tmp_path))
+    assert sandbox.state is CheckState.MISSING
+    assert sandbox.detail == "the self-test of the sandbox could not run: No such file or directory"
+    assert _index().state is CheckState.OPTIONAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -185,6 +186,17 @@ def test_an_outage_is_waited_for(bench: Bench) -> None:
     assert stored.attempts > MOST_ATTEMPTS
     assert stored.reason == "gave up after 24 hours: GitHub answered 503 while commenting"
     assert bench.reports == [f"AnswerCommand: {stored.reason}"]
+
+
+def test_a_full_disk_is_waited_for(bench: Bench) -> None:
+    """A worker without room loses no job, and counts no attempt."""
+
+    def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
+        raise OSError(errno.ENOSPC, "No space left on device", "mirrors/7")
+
+    stored = bench.run(flow)
+    assert (stored.state, stored.reason) == (JobState.READY, "the worker's disk is full: No space left on device")
+    assert bench.reports == []
 
 
 def test_waiting_leaves_all_attempts(bench: Bench) -> None:

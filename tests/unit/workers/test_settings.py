@@ -31,7 +31,7 @@ LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "fil
         ),
         (
             [LENS | {"name": "ruff"}],
-            "APPRENTICE_REVIEW_TOOLS at 0.name: value error, ruff is the name of a built-in detector",
+            "APPRENTICE_REVIEW_TOOLS at 0.name: ruff is the name of a built-in detector",
         ),
         ([LENS | {"name": "Lens!"}], "APPRENTICE_REVIEW_TOOLS at 0.name: string should match"),
         ([LENS | {"command": []}], "APPRENTICE_REVIEW_TOOLS at 0.command"),
@@ -73,6 +73,14 @@ def test_a_name_that_is_none_is_refused(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("APPRENTICE_BOT_NAME", name)
     with pytest.raises(BadInput, match="APPRENTICE_BOT_NAME"):
         load(WebSettings)
+
+
+@pytest.mark.parametrize("url", ["api.github.com", "127.0.0.1:8080", "https://"])
+def test_an_address_of_github_that_is_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address without scheme or host is refused before a process uses it."""
+    monkeypatch.setenv("APPRENTICE_GITHUB_URL", url)
+    with pytest.raises(BadInput, match="APPRENTICE_GITHUB_URL: "):
+        load(MintSettings)
 
 
 @pytest.mark.parametrize("name", ["HOME", "PYTHON", "MINT_SOCKET", "SEED", "BOT_NAME", "REVIEW_TOOLS"])
@@ -170,7 +178,7 @@ def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
         ("minimal", "APPRENTICE_MODEL_STRATEGIES: not JSON"),
         ('["minimal"]', "'minimal' is no strategy; there are embedded, model:minimal"),
         ('[""]', "'' is no strategy"),
-        ("[]", "APPRENTICE_MODEL_STRATEGIES: value error, name at least one of embedded, model:minimal"),
+        ("[]", "APPRENTICE_MODEL_STRATEGIES: name at least one of embedded, model:minimal"),
     ],
 )
 def test_strategies_that_are_none(monkeypatch: pytest.MonkeyPatch, written: str, said: str) -> None:

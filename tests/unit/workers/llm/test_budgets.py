@@ -56,13 +56,13 @@ def test_what_is_said_of_a_spent_budget() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"model_base_url": "localhost:8000"}, "MODEL_BASE_URL: value error, write it as https://host/v1"),
-        ({"model_base_url": "http://host/v1"}, "MODEL: value error, APPRENTICE_MODEL_BASE_URL is set"),
-        ({"model_price": "2.5"}, "MODEL_PRICE: value error, write three prices"),
-        ({"model_weak_price": "1,2,-3"}, "MODEL_WEAK_PRICE: value error, write three prices"),
+        ({"model_base_url": "localhost:8000"}, "MODEL_BASE_URL: write it as https://host/v1"),
+        ({"model_base_url": "http://host/v1"}, "MODEL: APPRENTICE_MODEL_BASE_URL is set"),
+        ({"model_price": "2.5"}, "MODEL_PRICE: write three prices"),
+        ({"model_weak_price": "1,2,-3"}, "MODEL_WEAK_PRICE: write three prices"),
         (
             {"model_usd_per_day": 1},
-            "MODEL_USD_PER_DAY: value error, a limit in US dollars needs APPRENTICE_MODEL_PRICE",
+            "MODEL_USD_PER_DAY: a limit in US dollars needs APPRENTICE_MODEL_PRICE",
         ),
     ],
 )
