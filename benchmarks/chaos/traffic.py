@@ -211,5 +211,5 @@ class Traffic:
 
 
 def is_checked(pull: HostedPull) -> bool:
-    """Whether the newest head has a check run."""
-    return any(each.head_sha == pull.head_sha for each in pull.repository.check_runs)
+    """Whether the newest head has a check run that ended."""
+    return any(each.head_sha == pull.head_sha and each.status == "completed" for each in pull.repository.check_runs)

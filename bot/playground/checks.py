@@ -29,22 +29,21 @@ class _Output(Struct):
 
 
 class _CheckBody(Struct):
-    """A check run that is completed when it is made: no client of the stand-in makes another."""
+    """What a request has about a check run; None leaves a field as it is."""
 
-    name: str
-    head_sha: str
-    conclusion: Conclusion
-    output: _Output
-    external_id: str = ""
-
-
-class _EditedCheck(Struct):
-    output: _Output
+    name: str | None = None
+    head_sha: str = ""
+    status: Literal["queued", "in_progress", "completed"] | None = None
+    conclusion: Conclusion | None = None
+    external_id: str | None = None
+    output: _Output | None = None
 
 
 @routes.on("POST", "{repository}/check-runs", WRITE, status=201)
 def create_check_run(call: ApiCall) -> JsonObject:
-    world, where, app, wanted = call.world, call.repository, _app(call), call.read(_CheckBody)
+    world, where, app, wanted = call.world, call.repository, _app(call), _read(call)
+    if not wanted.name:
+        raise unprocessable('Invalid request.\n\n"name" wasn\'t supplied.')
     if where.git.resolve(wanted.head_sha) is None:
         raise unprocessable(f"No commit found for SHA: {wanted.head_sha}")
     made = HostedCheckRun(
@@ -53,25 +52,31 @@ def create_check_run(call: ApiCall) -> JsonObject:
         app=app,
         name=wanted.name,
         head_sha=wanted.head_sha,
-        external_id=wanted.external_id,
-        conclusion=wanted.conclusion,
-        completed_at=world.now(),
+        external_id="",
+        status="queued",
+        conclusion=None,
+        started_at=world.now(),
+        completed_at=None,
     )
-    _show(made, wanted.output)
+    _apply(world, made, wanted)
     where.check_runs.append(made)
-    for action in ("created", "completed"):
-        announce_check(world, made, call.who, action)
+    announce_check(world, made, call.who, "created")
+    if made.status == "completed":
+        announce_check(world, made, call.who, "completed")
     return check_run(world, made)
 
 
 @routes.on("PATCH", "{repository}/check-runs/{check_run_id:int}", WRITE)
 def update_check_run(call: ApiCall) -> JsonObject:
-    """Change what a check run shows."""
-    made, app, wanted = check_run_of(call), _app(call), call.read(_EditedCheck)
+    """Change a check run; annotations are added to those that it has."""
+    made, app, wanted = check_run_of(call), _app(call), _read(call)
     if made.app is not app:
         only = "check run can only be modified by the GitHub App that created it."
         raise ApiError(403, f"Invalid app_id `{app.id}` - {only}")
-    _show(made, wanted.output)
+    done = made.status == "completed"
+    _apply(call.world, made, wanted)
+    if made.status == "completed" and not done:
+        announce_check(call.world, made, call.who, "completed")
     return check_run(call.world, made)
 
 
@@ -86,13 +91,26 @@ def check_run_of(call: ApiCall) -> HostedCheckRun:
     return call.world.check_run(call.repository, int(call.path["check_run_id"]))
 
 
-def _show(made: HostedCheckRun, output: _Output) -> None:
-    """Title and summary replace those before; annotations are added. Raises ApiError 422 for too many at once."""
-    if len(output.annotations) > ANNOTATIONS:
+def _read(call: ApiCall) -> _CheckBody:
+    wanted = call.read(_CheckBody)
+    output = wanted.output
+    if output and len(output.annotations) > ANNOTATIONS:
         counts = f"No more than {ANNOTATIONS} items are allowed; {len(output.annotations)} were supplied."
         raise unprocessable(f"Invalid request.\n\n{counts}")
-    made.title, made.summary = output.title, output.summary
-    made.annotations.extend(output.annotations)
+    if wanted.status == "completed" and wanted.conclusion is None:
+        raise unprocessable('Invalid request.\n\n"conclusion" wasn\'t supplied.')
+    return wanted
+
+
+def _apply(world: World, made: HostedCheckRun, wanted: _CheckBody) -> None:
+    made.name = wanted.name or made.name
+    made.external_id = wanted.external_id or made.external_id
+    made.status = wanted.status or made.status
+    if wanted.output:
+        made.title, made.summary = wanted.output.title, wanted.output.summary
+        made.annotations.extend(wanted.output.annotations)
+    if wanted.conclusion:
+        made.status, made.conclusion, made.completed_at = "completed", wanted.conclusion, world.now()
 
 
 def announce_check(world: World, made: HostedCheckRun, who: ActingAccount, action: str) -> None:

@@ -64,7 +64,7 @@ class ShownPull:
 class ShownCheck:
     id: int
     name: str
-    conclusion: str
+    conclusion: str | None
     title: str
     summary: str
     annotations: int
@@ -312,7 +312,7 @@ def _check(body: Mapping[str, Any]) -> ShownCheck:
         id=body["id"],
         name=body["name"],
         conclusion=body["conclusion"],
-        title=output["title"],
-        summary=output["summary"],
+        title=output["title"] or "",
+        summary=output["summary"] or "",
         annotations=output["annotations_count"],
     )

@@ -296,10 +296,12 @@ class HostedCheckRun(Hosted, kw_only=True, eq=False):
     name: str
     head_sha: str
     external_id: str
-    conclusion: str
-    completed_at: datetime
-    title: str = ""
-    summary: str = ""
+    status: str
+    conclusion: str | None
+    started_at: datetime
+    completed_at: datetime | None
+    title: str | None = None
+    summary: str | None = None
     annotations: list[CheckAnnotation] = field(default_factory=list)
 
     @property

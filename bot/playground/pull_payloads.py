@@ -234,6 +234,7 @@ def check_run_event(world: World, made: HostedCheckRun) -> JsonObject:
     computed = {
         "node_id": node_id("CS", made.suite_id),
         "pull_requests": _checked_pulls(world, made),
+        "updated_at": when(made.completed_at or made.started_at),
     }
     url = f"{api(world, made.repository)}/check-suites/{made.suite_id}"
     suite = shown(world, "check_suite", made, url, **computed)

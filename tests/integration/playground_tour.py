@@ -237,9 +237,9 @@ def _checks(scene: Scene, sha: str) -> None:
     bot = scene.as_bot
     note = {"path": "sums.py", "start_line": 2, "end_line": 2, "annotation_level": "warning", "message": "Spaces"}
     output = {"title": "One finding", "summary": "Spaces", "annotations": [note]}
-    done = {"name": "apprentice", "head_sha": sha, "conclusion": "neutral", "external_id": "review-1", "output": output}
-    made = bot.ok("POST", f"{HOME}/check-runs", done)["id"]
-    bot.ok("PATCH", f"{HOME}/check-runs/{made}", {"output": output})
+    queued = {"name": "apprentice", "head_sha": sha, "status": "in_progress", "external_id": "review-1"}
+    made = bot.ok("POST", f"{HOME}/check-runs", queued)["id"]
+    bot.ok("PATCH", f"{HOME}/check-runs/{made}", {"conclusion": "neutral", "output": output})
     bot.ok("GET", f"{HOME}/check-runs/{made}/annotations")
     scene.ada.ok("POST", f"{HOME}/check-runs/{made}/rerequest")
     bot.ok("GET", f"{HOME}/commits/{sha}/check-runs")

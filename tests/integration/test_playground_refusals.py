@@ -57,9 +57,6 @@ def test_a_review_outside_the_diff_is_refused_whole(scene: Scene, review: dict[s
     assert scene.ada.ok("GET", f"{HOME}/pulls/1/reviews") == before
 
 
-CHECK = {"name": "x", "conclusion": "neutral", "output": {"title": "One", "summary": "One"}}
-
-
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "words"),
     [
@@ -74,7 +71,7 @@ CHECK = {"name": "x", "conclusion": "neutral", "output": {"title": "One", "summa
         ("DELETE", "/git/refs/heads/x", None, 422, "Reference does not exist"),
         ("POST", "/pulls/1/comments", {"in_reply_to": 1, "body": "x"}, 404, "Not Found"),
         ("POST", "/issues/1/reactions", {"content": "meh"}, 422, "content invalid"),
-        ("POST", "/check-runs", {**CHECK, "head_sha": "0" * 40}, 422, "No commit found for SHA"),
+        ("POST", "/check-runs", {"name": "x", "head_sha": "0" * 40}, 422, "No commit found for SHA"),
     ],
 )
 def test_what_cannot_be_done_is_refused(
