@@ -81,6 +81,8 @@ def why_unsettled(result: Repaired) -> str | None:
         return f"but {unusual(proof)}"
     if proof.cut:
         return "but the time was up before all tests ran with it"
+    if proof.confidence is Confidence.UNIQUE:
+        return "and it is an unlikely edit, found after many others"
     if proof.confidence is Confidence.DISPUTED:
         return f"and with others that behave differently ({proof.plausible} in all)"
     return f"and with others that could not be compared ({proof.plausible} in all)"

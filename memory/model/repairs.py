@@ -167,11 +167,16 @@ class Proof:
 
     @property
     def contested(self) -> bool:
-        """Whether the change is not called a fix: others behave otherwise, or might, and have much of the weight or this is
-        an unlikely one; or the time was too short for its proof."""
+        """Whether the change is not called a fix: others behave otherwise, or might, and have much of the weight; or it is an
+        unlikely one that no other agrees with; or the time was too short for its proof."""
         uncompared = self.confidence is Confidence.UNCOMPARED and self.plausible > 1
-        weak = self.share < SETTLED or self.doubt is Doubt.FAR_FETCHED
-        return (self.confidence is Confidence.DISPUTED and weak) or uncompared or self.cut
+        weak = self.confidence is Confidence.DISPUTED and self.share < SETTLED
+        return weak or uncompared or self.unlikely or self.cut
+
+    @property
+    def unlikely(self) -> bool:
+        """Whether it is a far-fetched change that no other agrees with."""
+        return self.doubt is Doubt.FAR_FETCHED and self.confidence is not Confidence.AGREED
 
     @property
     def undecided(self) -> bool:

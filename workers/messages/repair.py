@@ -100,7 +100,8 @@ def fix_in_review(attempt: Attempt) -> str:
     assert attempt.proof is not None, "only a proven attempt is published"
     if attempt.proof.unusual:
         return fix_unusual(attempt)
-    return fix_undecided(attempt) if attempt.proof.contested else _shown("With this change they pass:", attempt)
+    several = attempt.proof.contested and attempt.proof.clusters > 1
+    return fix_undecided(attempt) if several else _shown("With this change they pass:", attempt)
 
 
 def culprit(patch: str, proof: Proof) -> str:
