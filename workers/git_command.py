@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 
-from workers.errors import CannotRun, Retryable
+from workers.errors import CannotRun, Retryable, Unavailable
 
 GIT_SECONDS = 600
 
@@ -134,7 +134,8 @@ def run_git(
 ) -> bytes:
     """Run a git command under `config` and `extra`; returns its standard output.
 
-    Raises TooMuchForGit at a limit, Retryable after `GIT_SECONDS`, else GitCommandFailed with the last line of its errors.
+    Raises TooMuchForGit at a limit, Retryable after `GIT_SECONDS`, Unavailable where the disk is full, else
+    GitCommandFailed with the last line of its errors.
     """
     command = [str(program()), *arguments]
     with TemporaryFile() as output, TemporaryFile() as errors:  # files, because their size has a limit
@@ -159,10 +160,16 @@ def run_git(
         for file in (output, errors):
             file.seek(0)
         if process.returncode:
-            raise _failure(arguments[0], process.returncode, errors.read().decode(errors="replace").strip(), limits)
+            written = errors.read().decode(errors="replace").strip()
+            if _NO_ROOM in written or any(shutil.disk_usage(each).free < LEAST_ROOM for each in (at, gettempdir())):
+                raise Unavailable(f"the worker's disk is full: git {arguments[0]} could not write")
+            raise _failure(arguments[0], process.returncode, written, limits)
         return output.read()
 
 
+LEAST_ROOM = 1 << 20
+"""With fewer bytes free, git often fails without a reason."""
+_NO_ROOM = "No space left on device"
 _LATEST = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())
 
 
