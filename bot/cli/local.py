@@ -95,7 +95,7 @@ def fix(
 ) -> None:
     """Repair what fails in a project, with proof. PATH is not changed unless --apply is given.
 
-    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes, the time was too short for the proof, or the change uses what a repair has no use for; 130 interrupted.
+    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes, it is an unlikely one, the time was too short for the proof, or the change uses what a repair has no use for; 130 interrupted.
     """
     detail = _detail(quiet=quiet, verbose=verbose)
     if patch and (apply or as_json):
