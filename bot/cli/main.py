@@ -162,7 +162,8 @@ def model_server(
 def main() -> None:
     """Entry point. No other user may read what a command writes, and nothing that it prints moves the cursor.
 
-    An error in Apprentice ends with the code of what cannot run: 1 would say that a review found something.
+    An error in Apprentice has an exit code of its own: 1 would say that a review found something, and with 2 no supervisor
+    starts a process again.
     """
     os.umask(0o077)
     make_output_visible(out, notes)
@@ -174,10 +175,12 @@ def main() -> None:
         raise
     except Exception as error:  # noqa: BLE001  the edge of the process: it is shown in full
         line = missing_extra(error) if isinstance(error, ModuleNotFoundError) else ""
-        if not line:
-            traceback.print_exc()
-        complain(line or "this is an error in Apprentice, not in your code; please report it with the lines above")
-        sys.exit(BAD_INPUT)
+        if line:
+            complain(line)
+            sys.exit(BAD_INPUT)
+        traceback.print_exc()
+        complain("this is an error in Apprentice, not in your code; please report it with the lines above")
+        sys.exit(os.EX_SOFTWARE)
 
 
 def _end_without_the_model(ended: SystemExit) -> None:

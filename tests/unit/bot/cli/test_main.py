@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -19,9 +20,9 @@ main()
 
 
 def test_an_error_in_apprentice_is_shown_in_full_and_cannot_be_taken_for_a_finding() -> None:
-    """The code is that of what cannot run, and the last line says whose error it is."""
+    """The code is its own, and the last line says whose error it is."""
     ended = subprocess.run([sys.executable, "-c", WRONG], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
+    assert (ended.returncode, ended.stdout) == (os.EX_SOFTWARE, "")
     assert ended.stderr.startswith("Traceback")
     error, said = ended.stderr.split("ValueError: ")[-1].splitlines()[0], " ".join(ended.stderr.split())
     assert error == "no such day"
