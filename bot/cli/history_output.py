@@ -159,9 +159,9 @@ def _fixed(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
 
 
 def _left(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
-    """The rules that developers surely fix least, by the upper end."""
+    """The rules that developers surely fix least, by the upper end; none that they always fixed."""
     fixed = {(each.rule, each.places) for each in _fixed(rules)}
-    some = [each for each in rules if each.seen and (each.rule, each.places) not in fixed]
+    some = [each for each in rules if each.fixed < each.seen and (each.rule, each.places) not in fixed]
     return sorted(some, key=lambda each: wilson(each.fixed, each.seen)[1])[:NAMED]
 
 

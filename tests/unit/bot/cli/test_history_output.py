@@ -147,6 +147,14 @@ Next: read more changes with --most, or run this again when there are more.
 """)
 
 
+def test_what_was_always_fixed_is_not_called_left(store: Store) -> None:
+    """Also where more rules were fixed than there is room for."""
+    findings = [finding(0, rule, Fate.FIXED) for rule in ("F401", "B904", "E501", "S110")]
+    shown = page(learned(store, findings))
+    assert "Fixed most:" in shown
+    assert "Left most:" not in shown
+
+
 def test_an_empty_history(store: Store) -> None:
     """Nothing was read the second time, and nothing is known."""
     assert page(learned(store, []), LearnedHistory(changes=0, findings=0, resumed=True)) == snapshot("""\
