@@ -99,6 +99,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not every or chosen.markexpr or chosen.keyword or chosen.collectonly or hasattr(session.config, "workerinput"):
         return
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    assert terminal is not None
     outcomes = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
     left = not_passed(NODES, {each: {report.nodeid for report in terminal.getreports(each)} for each in outcomes})
     if left:

@@ -12,6 +12,7 @@ from memory.intervals import wilson
 from memory.model import Action, Severity
 from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, OWN_LINTER_PRIOR, PRIOR, lifted
 from workers.history.learn import LearnedHistory
+from workers.history.outcomes import HORIZON
 from workers.history.outlook import HistoryOutlook, RuleOutlook, usual
 from workers.messages.markdown import counted
 from workers.review.detectors.detector import Category
@@ -121,6 +122,9 @@ def learned_page(name: str, path: str, read: LearnedHistory, found: HistoryOutlo
 
 def _evidence(read: LearnedHistory, found: HistoryOutlook) -> str:
     low, high = found.share
+    now = f"Read now: {counted(read.changes, 'change')}{' since the last time' if read.resumed else ''}."
+    if not found.findings:
+        return f"{now} No finding is known yet: each is followed for {HORIZON} changes after its own."
     fixed = (
         f"Of these, {found.seen:,} have a clear end: developers fixed {found.fixed:,} on their own "
         f"({points(found.fixed / found.seen)} %; {points(low)} to {points(high)} %)."
@@ -128,9 +132,8 @@ def _evidence(read: LearnedHistory, found: HistoryOutlook) -> str:
         else "None of these has a clear end."
     )
     return (
-        f"Read now: {counted(read.changes, 'change')}{' since the last time' if read.resumed else ''}. Known: "
-        f"{found.findings:,} findings of {counted(found.changes, 'change')}; a review would now report "
-        f"{found.reported:,} of them. {fixed}"
+        f"{now} Known: {found.findings:,} findings of {counted(found.changes, 'change')}; "
+        f"a review would now report {found.reported:,} of them. {fixed}"
     )
 
 

@@ -60,7 +60,7 @@ def reason(decision: Decision, cells: q_table.Cells) -> str:
     believed = belief(decision.state, cells)
     expected = f"acceptance {believed.mean:.2f} ± {believed.deviation:.2f}, answered from {ANSWER_ABOVE} on"
     if decision.arm is Arm.CONTROL:
-        return f"control arm, nothing learned was used; {expected}"
+        return f"control arm, nothing learned was used; learning expects {expected}"
     if here.weight <= 0.0:
         return f"no verdict on such answers here yet; {expected}"
     return f"feedback worth {here.weight:.1f} verdicts here, {here.mean:.2f} of it in favour; {expected}"

@@ -206,7 +206,7 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
     if appraisal.own_linter:
         expected += ", and the repository's own linter reports it"
     if decision.arm is Arm.CONTROL:
-        return f"control arm, nothing learned was used; {expected}"
+        return f"control arm, nothing learned was used; learning expects {expected}"
     seen = appraisal.here.weight
     if seen <= 0.0 and appraisal.past and appraisal.past.of >= 1.0:
         hint = appraisal.past

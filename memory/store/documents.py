@@ -173,11 +173,15 @@ _FINDINGS, _WALKED, _LESSONS = "past_findings", "past_walked", "past_lessons"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walked:
-    """How far a past was read: up to the commit `sha`, the change at `position`, in the way that `reading` names."""
+    """How far a past was read: up to the commit `sha`, the change at `position`, in the way that `reading` names.
+
+    No change up to the position `after` was read.
+    """
 
     reading: str
     sha: str
     position: int
+    after: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,24 @@ def test_reading_in_pieces_gives_the_same(
         assert learn(directory, NAME, store=other, sandbox=sandbox, most=100).changes == 0
 
 
+def test_more_of_a_history_is_read_when_it_is_asked_for(
+    branch: Branch, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes that an earlier reading left out are read, and then the same is known as from one reading of all."""
+    monkeypatch.setattr(learning, "HORIZON", 4)
+    write_past(branch, 12)
+    directory, sandbox = branch.root / ".git", Bubblewrap()
+    assert learn(directory, NAME, store=store, sandbox=sandbox, most=3).changes == 3
+    more = learn(directory, NAME, store=store, sandbox=sandbox, most=100)
+    assert (more.changes, more.resumed) == (12, False)
+    branch.commit({"last.py": "x = 1\n"})
+    again = learn(directory, NAME, store=store, sandbox=sandbox, most=3)
+    assert (again.changes, again.resumed) == (1, True), "fewer are no reason to begin anew"
+    with migrated_store(tmp_path / "other.db") as other:
+        learn(directory, NAME, store=other, sandbox=sandbox, most=100)
+        assert other.past.of(NAME) == store.past.of(NAME) != []
+
+
 def test_no_commit_no_past(branch: Branch, store: Store) -> None:
     """A branch that is not there, or a repository without commits, is said; nothing is kept."""
     with pytest.raises(BadInput, match="names no commit"):

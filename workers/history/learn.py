@@ -58,9 +58,9 @@ def learn(
     detectors: Sequence[Detector] = (),
     progress: Progress = lambda _done, _of: None,
 ) -> LearnedHistory:
-    """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
+    """Read the last `most` changes of the branch `tip` in the git directory, or of these those since it was last read.
 
-    A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
+    Where older ones are wanted than were read then, all are read anew. A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
     two horizons earlier, and the first of them only warms up. `detectors` read instead of all of ruff and bandit. Raises
     BadInput where `tip` names no commit.
     """
@@ -68,10 +68,11 @@ def learn(
     places = positions(directory, tip)
     last = len(places) - 1
     walked = store.past.walked(repository)
-    if walked is not None and (walked.reading != READING or walked.sha not in places):
+    before = max(last - most, -1)
+    if walked and (walked.reading != READING or walked.sha not in places or walked.after > before):
         store.past.forget(repository)
         walked = None
-    known = walked.position if walked else max(last - most, -1)
+    known, after = (walked.position, walked.after) if walked else (before, before)
     first = max(known - 2 * HORIZON, 0) if walked else known + 1
     keep_from = known - HORIZON if walked else 0
     shas = list(places)
@@ -84,11 +85,11 @@ def learn(
             here = group[-1].past
             if here.position <= known:
                 continue
-            so_far = Walked(reading=READING, sha=here.sha, position=here.position)
+            so_far = Walked(reading=READING, sha=here.sha, position=here.position, after=after)
             store.past.add(repository, ended, so_far)
             findings += len(ended)
             progress(here.position - first, last - first)
-    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
+    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last, after=after))
     with Blobs(directory) as blobs:
         rules = asked_rules(partial(blobs.read, tip), sandbox)
     learned = lessons(settled(store, repository), lambda each: rules.reported(each) is not None)

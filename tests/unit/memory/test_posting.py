@@ -165,7 +165,7 @@ def test_control_arm_decides_as_on_the_first_day(learner: Learner) -> None:
     assert chance(decision, *LOUD) > 0.8
     appraisal = review_policy.appraise(learner, "o/r", finding(), arm=Arm.CONTROL, suggestion_proven=True)
     assert review_policy.reason(decision, appraisal).startswith(
-        "control arm, nothing learned was used; acceptance 0.65"
+        "control arm, nothing learned was used; learning expects acceptance 0.65"
     )
 
 

@@ -161,8 +161,8 @@ def test_an_empty_history(store: Store) -> None:
 o/shop: too little history to learn from. Fewer than 30 findings show what
   developers wanted; until then reviews decide by severity, tested fixes and
   feedback.
-Read now: 0 changes since the last time. Known: 0 findings of 0 changes; a
-  review would now report 0 of them. None of these has a clear end.
+Read now: 0 changes since the last time. No finding is known yet: each is
+  followed for 100 changes after its own.
 No rule that reviews here ask for was broken in this history.
 Not reported (left out before): security in tests.
 Expected: the chance that you find a comment useful. It starts by severity, or
