@@ -204,6 +204,7 @@ def _database(settings: WorkerSettings) -> Iterator[MachineCheck]:
             if damage := store.upkeep.damage():
                 yield _missing_check("database", f"{name} is damaged: {damage}; restore a backup")
             else:
+                store.heartbeats.check()
                 yield _ok("database", f"{name}, answers in {1000 * answered:.1f} ms")
             if not settings.database().startswith("sqlite"):
                 yield _clock("database", store.clock.ahead())

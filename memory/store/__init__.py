@@ -126,14 +126,18 @@ def open_store(url: str) -> Store:
 
 
 def await_store(url: str, *, seconds: float, report: Callable[[str], None]) -> Store:
-    """The store at `url`, as soon as its database answers; `report` gets one line if that takes a while.
+    """The store at `url`, as soon as its database takes writes; `report` gets one line if that takes a while.
 
     Raises StoreUnavailable after `seconds`, and StoreError at once where waiting does not help.
     """
     deadline, pause = time.monotonic() + seconds, 0.1
     while True:
         try:
-            return open_store(url)
+            with ExitStack() as closed_on_error:
+                store = closed_on_error.enter_context(open_store(url))
+                store.heartbeats.check()
+                closed_on_error.pop_all()
+                return store
         except StoreUnavailable as error:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -176,5 +180,7 @@ def _upgrade(connection: Connection) -> None:
                 f"the database's schema {found} is from before the first release and cannot be upgraded; "
                 "move that database away, or set APPRENTICE_DATABASE_URL to a new one"
             )
-        raise StoreError(f"the database's schema {found} is newer than this Apprentice knows ({HEAD}); upgrade it")
+        raise StoreError(
+            f"the database's schema {found} is newer than this Apprentice knows ({HEAD}); upgrade Apprentice"
+        )
     command.upgrade(config, "head")

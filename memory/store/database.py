@@ -51,8 +51,10 @@ BUSY_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://host/name, with user:password@ before the host"
 _WRITE = "apprentice_write"
 _MAY_PASS_IN_SQLITE = tuple(f"SQLITE_{name}" for name in ("BUSY", "LOCKED", "FULL", "IOERR", "PROTOCOL"))
-_MAY_PASS_IN_POSTGRESQL = ("08", "40", "53", "55", "57", "58")
-"""Classes of SQLSTATE: connection, deadlock, no room, in use, operator, and the system below."""
+_MAY_PASS_IN_POSTGRESQL = ("08", "25006", "40", "53", "55", "57", "58")
+"""SQLSTATE: connection, a standby that is read-only, deadlock, no room, in use, operator, and the system below."""
+
+_NO_PRIVILEGE = "42501"
 
 _REFUSED_BY_SQLITE = ("SQLITE_AUTH", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_READONLY")
 _REFUSED_BY_POSTGRESQL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
@@ -292,7 +294,8 @@ def _translated() -> Iterator[None]:
     except (PoolExhausted, StatementError) as error:
         if _may_pass(error):
             raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
-        raise StoreError(f"the database refused: {_first_line(error)}") from error
+        advice = "; its user must own the database and the tables" if _sqlstate(error) == _NO_PRIVILEGE else ""
+        raise StoreError(f"the database refused: {_first_line(error)}{advice}") from error
 
 
 def _may_pass(error: PoolExhausted | StatementError) -> bool:
@@ -300,12 +303,17 @@ def _may_pass(error: PoolExhausted | StatementError) -> bool:
 
     What SQLite refuses for a file's mode or place may be set right, so it counts as well: see `is_lasting`.
     """
-    if not isinstance(error, InterfaceError | OperationalError):
-        return isinstance(error, PoolExhausted)
+    if isinstance(error, PoolExhausted):
+        return True
     if isinstance(error.orig, sqlite3.Error):
         return getattr(error.orig, "sqlite_errorname", "").startswith(_MAY_PASS_IN_SQLITE + _REFUSED_BY_SQLITE)
-    code = getattr(error.orig, "sqlstate", None)
-    return code is None or code.startswith(_MAY_PASS_IN_POSTGRESQL)
+    code = _sqlstate(error)
+    return code.startswith(_MAY_PASS_IN_POSTGRESQL) if code else isinstance(error, InterfaceError | OperationalError)
+
+
+def _sqlstate(error: PoolExhausted | StatementError) -> str:
+    """PostgreSQL's code; empty where there is none."""
+    return getattr(error.orig, "sqlstate", None) or "" if isinstance(error, StatementError) else ""
 
 
 def is_lasting(error: StoreUnavailable) -> bool:

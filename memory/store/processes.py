@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import delete, func, or_, select, text
+from sqlalchemy import delete, false, func, or_, select, text
 
 from memory.errors import StoreError
 from memory.measures import Labels, UnstoredMeasures, unstored
@@ -73,6 +73,11 @@ class Heartbeats:
     """The processes of the App. Each says until when it counts as alive without another heartbeat."""
 
     database: Database
+
+    def check(self) -> None:
+        """Raise StoreError where nothing can be written."""
+        with self.database.writing() as connection:
+            connection.execute(delete(heartbeats).where(false()))
 
     def beat(self, kind: str, process: str, *, now: datetime, until: datetime) -> None:
         """This process is alive. Forgets those that are long gone. Raises StoreError where nothing can be written."""

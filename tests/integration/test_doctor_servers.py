@@ -224,6 +224,13 @@ def test_no_postgresql(tmp_path: Path) -> None:
     assert (state, detail.partition(":")[0]) == (MISSING, "the database does not answer")
 
 
+def test_postgresql_that_takes_no_writes(tmp_path: Path, migrated_postgresql_url: str) -> None:
+    """One that is read-only, as a standby, is missing."""
+    given = settings(tmp_path, database_url=f"{migrated_postgresql_url}&options=-cdefault_transaction_read_only%3Don")
+    state, detail = only(_database(given))
+    assert (state, "read-only transaction" in detail) == (MISSING, True)
+
+
 def test_damaged_sqlite(tmp_path: Path) -> None:
     """SQLite's own check finds an index that does not fit its table."""
     url = migrated(tmp_path / "apprentice.db")
