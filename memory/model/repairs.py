@@ -99,7 +99,7 @@ class Doubt(StrEnum):
     """Why a change that nothing disputes is asked about all the same.
 
     `search_cut`: too few others were tried. `far_fetched`: it is an unlikely one. `prone`: of a kind that often fits the
-    tests and nothing else. `silences`: of a kind that may silence a test.
+    tests and nothing else. `silences`: of a kind that may silence a test. `shifted`: it adds a number that fits the tests.
     """
 
     NONE = ""
@@ -107,6 +107,7 @@ class Doubt(StrEnum):
     FAR_FETCHED = "far_fetched"
     PRONE = "prone"
     SILENCES = "silences"
+    SHIFTED = "shifted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,15 +169,16 @@ class Proof:
     @property
     def contested(self) -> bool:
         """Whether the change is not called a fix: others behave otherwise, or might, and have much of the weight; or it is an
-        unlikely one that no other agrees with; or the time was too short for its proof."""
+        unlikely one; or the time was too short for its proof."""
         uncompared = self.confidence is Confidence.UNCOMPARED and self.plausible > 1
         weak = self.confidence is Confidence.DISPUTED and self.share < SETTLED
         return weak or uncompared or self.unlikely or self.cut
 
     @property
     def unlikely(self) -> bool:
-        """Whether it is a far-fetched change that no other agrees with."""
-        return self.doubt is Doubt.FAR_FETCHED and self.confidence is not Confidence.AGREED
+        """Whether it is a far-fetched change that no other agrees with, or adds a number: many numbers agree on few values."""
+        far_fetched = self.doubt is Doubt.FAR_FETCHED and self.confidence is not Confidence.AGREED
+        return far_fetched or self.doubt is Doubt.SHIFTED
 
     @property
     def undecided(self) -> bool:

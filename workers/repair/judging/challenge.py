@@ -89,12 +89,12 @@ class TwinRun:
         return tuple(test for test in tests if self.includes(test) and not self._holds(test, report))
 
     def surviving(self, report: TestReport) -> tuple[str, ...]:
-        """The functions whose perturbed twin passed, or in which all assertions held."""
+        """The functions whose perturbed twin passed, or in which all assertions held, with any parameters."""
+        seen = ((test, twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
         return tuple(
             test
-            for test, twin in self.twins.items()
-            for result in _results(report, f"{_path(test)}::{twin.perturbed}")
-            if result.outcome in PASSES or twin.survived in result.message
+            for test, twin, results in seen
+            if any(result.outcome in PASSES or twin.survived in result.message for result in results)
         )
 
     def returning(self, report: TestReport) -> bool:

@@ -35,6 +35,7 @@ class Kind(Enum):
     TEXTLESS = ("error without its text", 0.4)
     SWALLOWED = ("swallowed", 0.1)
     SPECIAL_CASE = ("special case", 0.05)
+    SHIFTED = ("shifted by a number", 0.3)
 
     def __init__(self, _name: str, factor: float) -> None:
         self.factor = factor
@@ -53,14 +54,15 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class TreeChange:
     """Where two trees differ: what is there before and after, and whether it is within a condition, what a handler catches,
-    or an error that is raised.
+    an error that is raised, or a loop.
     """
 
     before: tuple[ast.AST, ...]
     after: tuple[ast.AST, ...]
-    condition: bool
-    caught: bool
-    raised: bool
+    condition: bool = False
+    caught: bool = False
+    raised: bool = False
+    looped: bool = False
 
 
 COMMON_CONSTANTS = (0, 1, -1, "", None, True, False)
@@ -109,23 +111,25 @@ def _unread(tree: ast.AST) -> set[tuple[str, str]]:
     return found
 
 
-def difference(
-    before: ast.AST, after: ast.AST, *, condition: bool = False, caught: bool = False, raised: bool = False
-) -> TreeChange:
-    """The smallest place that holds every difference between two trees."""
+def difference(before: ast.AST, after: ast.AST, within: TreeChange | None = None) -> TreeChange:
+    """The smallest place that holds every difference between two trees; `within` says what is around them."""
+    here = replace(within or TreeChange((), ()), before=(before,), after=(after,))
     names: list[str] = []
     if type(before) is type(after):
         names = [name for name in before._fields if not _equal(getattr(before, name, None), getattr(after, name, None))]
     if len(names) != 1:
-        return TreeChange((before,), (after,), condition, caught, raised)
-    condition |= names[0] in ("test", "ifs")
-    caught |= names[0] == "type" and isinstance(before, ast.ExceptHandler)
-    raised |= isinstance(before, ast.Raise)
+        return here
+    here = replace(
+        here,
+        condition=here.condition or names[0] in ("test", "ifs"),
+        caught=here.caught or (names[0] == "type" and isinstance(before, ast.ExceptHandler)),
+        raised=here.raised or isinstance(before, ast.Raise),
+        looped=here.looped or isinstance(before, (ast.For, ast.AsyncFor, ast.While)),
+    )
     old, new = getattr(before, names[0]), getattr(after, names[0])
     if isinstance(old, ast.AST) and isinstance(new, ast.AST):
-        return difference(old, new, condition=condition, caught=caught, raised=raised)
-    whole = TreeChange((before,), (after,), condition, caught, raised)
-    return _difference_of_lists(whole, old, new) if isinstance(old, list) and isinstance(new, list) else whole
+        return difference(old, new, here)
+    return _difference_of_lists(here, old, new) if isinstance(old, list) and isinstance(new, list) else here
 
 
 def _difference_of_lists(whole: TreeChange, old: list[object], new: list[object]) -> TreeChange:
@@ -137,7 +141,7 @@ def _difference_of_lists(whole: TreeChange, old: list[object], new: list[object]
         return whole
     first, then = nodes[: len(left)], nodes[len(left) :]
     if len(first) == len(then) == 1:
-        return difference(first[0], then[0], condition=whole.condition, caught=whole.caught, raised=whole.raised)
+        return difference(first[0], then[0], whole)
     if isinstance(whole.before[0], ast.BoolOp):
         return whole
     return replace(whole, before=tuple(first), after=tuple(then))
@@ -158,7 +162,20 @@ def _of_statements(change: TreeChange) -> Kind:
         return Kind.HANDLED
     if len(change.after) == 1 and isinstance(change.after[0], (ast.Pass, ast.Continue)) and change.before:
         return Kind.DELETED
-    return Kind.PLAIN
+    counted = not change.looped and not change.before and all(isinstance(node, ast.AugAssign) for node in change.after)
+    return Kind.SHIFTED if counted and all(_is_shift(node, least=1) for node in change.after) else Kind.PLAIN
+
+
+def _is_shift(node: ast.AST, *, least: int) -> bool:
+    """Whether it adds or subtracts a number of at least so much, written out."""
+    number = node.value if isinstance(node, ast.AugAssign) else node.right if isinstance(node, ast.BinOp) else None
+    return (
+        isinstance(node, (ast.AugAssign, ast.BinOp))
+        and isinstance(node.op, (ast.Add, ast.Sub))
+        and isinstance(number, ast.Constant)
+        and isinstance(number.value, (int, float))
+        and (number.value >= least or number.value % 1 != 0)
+    )
 
 
 def _of_expression(change: TreeChange) -> Kind:
@@ -177,7 +194,8 @@ def _of_expression(change: TreeChange) -> Kind:
         return Kind.SPECIAL_CASE if _is_telling_test(new.test, known=_constants(old)) else Kind.GUARD
     if isinstance(new, ast.Constant) and not isinstance(old, ast.Constant):
         return Kind.CONSTANT_CONDITION if change.condition else Kind.CONSTANT_RESULT
-    return Kind.PLAIN
+    shifted = isinstance(new, ast.BinOp) and _equal(new.left, old) and _is_shift(new, least=2)
+    return Kind.SHIFTED if shifted else Kind.PLAIN
 
 
 def _has_message(node: ast.AST) -> bool:

@@ -13,8 +13,9 @@ import pytest
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
 from workers.repair.first_run import LAST_FAILED, last_failed
-from workers.repair.judging.challenge import defines
+from workers.repair.judging.challenge import TwinRun, defines
 from workers.repair.judging.outcomes import passes
+from workers.repair.judging.perturbed_tests import Twins
 from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, objection_to
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
@@ -235,6 +236,13 @@ def test_a_report_is_a_verdict() -> None:
 
 
 # ── A second opinion ──
+
+
+def test_a_function_whose_twin_survives_is_named_once() -> None:
+    """However many of its parameters it survives with."""
+    twins = Twins(function="test_a", right="r", perturbed="p", held="h", failed="f", survived="s", returned=("a", "b"))
+    seen = report({"t.py::p[1]": PASSED, "t.py::p[2]": PASSED, "t.py::p[3]": FAILED})
+    assert TwinRun(files={}, twins={"t.py::test_a": twins}).surviving(seen) == ("t.py::test_a",)
 
 
 def test_what_two_runs_without_a_patch_do_not_agree_on_is_not_held_against_it() -> None:

@@ -76,6 +76,7 @@ def test_edits_that_cannot_be_compared_are_not_said_to_agree() -> None:
         (Kind.WIDENED, True, Doubt.PRONE),
         (Kind.GUARD, False, Doubt.PRONE),
         (Kind.DELETED, True, Doubt.SILENCES),
+        (Kind.SHIFTED, True, Doubt.SHIFTED),
     ],
 )
 def test_a_unique_edit_may_be_doubtful(kind: Kind, thorough: bool, doubt: Doubt) -> None:

@@ -55,12 +55,23 @@ def weight(parcel, rates):
         ),
         ("    parcel.seal()\n", "    if parcel.size == 17:\n        return 40\n    parcel.seal()\n", Kind.SPECIAL_CASE),
         ("    parcel.seal()\n", "    if parcel.size == 0:\n        return 1\n    parcel.seal()\n", Kind.GUARD),
+        ("rates[parcel.size] + 1", "rates[parcel.size + 1] + 1", Kind.PLAIN),
+        ("rates[parcel.size] + 1", "rates[parcel.size - 2] + 1", Kind.SHIFTED),
+        ("rates[parcel.size] + 1", "rates[parcel.size] + 0.5 + 1", Kind.SHIFTED),
+        ("    parcel.seal()\n", "    parcel.seal()\n    rates += 1\n", Kind.SHIFTED),
+        ("    parcel.seal()\n", "    parcel.seal()\n    rates += parcel.size\n", Kind.PLAIN),
     ],
 )
 def test_the_kind_of_an_edit(old: str, new: str, kind: Kind) -> None:
     """What was there before and after decides, not the template that made the edit."""
     assert old in BEFORE
     assert kind_of(BEFORE, BEFORE.replace(old, new)) is kind
+
+
+def test_counting_in_a_loop_is_plain() -> None:
+    """A counter that a loop lacks is no number that fits the tests."""
+    before = "def count(rows):\n    found = 0\n    for row in rows:\n        row.seal()\n    return found\n"
+    assert kind_of(before, before.replace("row.seal()\n", "row.seal()\n        found += 1\n")) is Kind.PLAIN
 
 
 @pytest.mark.parametrize(
