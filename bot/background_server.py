@@ -1,7 +1,5 @@
 """A web application on a port of this machine, in a thread of this process: the playground and the scripted model."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """Checks this machine: what works, what is missing, and how to install it."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import platform

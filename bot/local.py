@@ -1,7 +1,5 @@
 """Repair and review of a directory on this machine, without GitHub."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

@@ -3,8 +3,6 @@
 Each process gets only its own settings: the web process the webhook secret, the minting process the App's private key.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

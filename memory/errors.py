@@ -1,7 +1,5 @@
 """What can go wrong with the store; each text is one clear line."""
 
-from __future__ import annotations
-
 
 class StoreError(Exception):
     """The store cannot do what was asked: the URL, the schema or the data is wrong. Trying again does not help."""

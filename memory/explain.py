@@ -1,7 +1,5 @@
 """Why something was decided: what led to it, what the table holds, and the results; as values and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 

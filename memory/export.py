@@ -5,8 +5,6 @@ prompt, the chosen and the rejected (Rafailov et al. 2023). KTO: one completion,
 al. 2024). Only the repositories given are exported, and every text passes through `clean`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

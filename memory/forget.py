@@ -1,7 +1,5 @@
 """Undo what was learned, exactly: the ledger keeps every entry, and retractions are appended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ sequence misses it, over all looks together, with a chance of about alpha (Waudb
 2024, Time-uniform central limit theory).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log, sqrt
 

@@ -3,8 +3,6 @@
 Several processes of several users and hosts work together: what is stored is for all of them, and one page shows it.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -4,8 +4,6 @@ CPython 3.11 counts the depth of all syntax trees that are being made in one num
 run Python code, which lets another thread make its own tree; then one of the two ends with SystemError.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import re

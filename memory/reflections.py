@@ -4,8 +4,6 @@ Reflexion (Shinn et al. 2023) hands a model its own words about what failed, and
 has another use of the same facts: what was tried comes later, and what came nearest comes first.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ How much the feedback of an account weighs, and how much of it a day. All is rec
 Nothing here is stored alone: a reward is recomputed from the ledger whenever it is needed.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ kept apart from what was seen here.
 links to the sources; no code, no messages and no logins. It is untrusted YAML, see `parse`.
 """
 
-from __future__ import annotations
-
 import builtins
 import re
 from collections import defaultdict

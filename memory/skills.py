@@ -4,8 +4,6 @@ Nothing is counted or kept here: a skill is derived from experiences and signals
 back and experiences that were forgotten leave no trace, and the same memory gives the same skills.
 """
 
-from __future__ import annotations
-
 import builtins
 import difflib
 import hashlib

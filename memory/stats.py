@@ -1,7 +1,5 @@
 """What was measured: repairs by arm, what learning was worth with its uncertainty, and acceptance by pattern."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

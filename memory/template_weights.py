@@ -4,8 +4,6 @@ Nothing is counted or kept here: both are derived from experiences and signals e
 back and experiences that were forgotten leave no trace, and the same memory gives the same weights.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The parser is our own: unidiff refuses a whole diff for one path such as `x b/y.
 reads no quoted paths. A line ends at a line feed, as git and GitHub count; a carriage return before it belongs to the line.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence

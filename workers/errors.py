@@ -1,7 +1,5 @@
 """Errors, named for what the caller does next."""
 
-from __future__ import annotations
-
 from workers.redaction import redact
 
 

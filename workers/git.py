@@ -4,8 +4,6 @@ A mirror holds the fetched commits of one repository. Exported trees have no `.g
 find nor change one.
 """
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import os

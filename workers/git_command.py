@@ -3,8 +3,6 @@
 The author of a repository chooses its objects: kilobytes of them can become gigabytes of names, files or diffs.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

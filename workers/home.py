@@ -1,7 +1,5 @@
 """The home directory: no other user reads it, and temporary files below it go with the process that made them."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -4,8 +4,6 @@ A job pins repository and number at its trigger, and repairs and reviews also th
 later look-up by name. Questions are answered about the head as it is then.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta

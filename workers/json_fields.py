@@ -1,7 +1,5 @@
 """Fields of foreign JSON, by path and type: each is named once, where it is used."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 T = TypeVar("T")

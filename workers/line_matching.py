@@ -1,7 +1,5 @@
 """Which lines of two texts are the same, in a time that grows with their number: difflib's own can take its cube. Pure."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence

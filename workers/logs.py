@@ -4,8 +4,6 @@ The handler redacts each record: its message, arguments, exception and traceback
 characters: no text forges another line. Tracebacks keep their lines.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

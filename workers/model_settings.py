@@ -1,7 +1,5 @@
 """What the settings of a model may be: its address, its key, its price, a file of principles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The sandbox as a Protocol, for it has several adapters; and the values that it and the adapter of GitHub take and give."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

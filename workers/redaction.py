@@ -3,8 +3,6 @@
 A second defence: no secret is near untrusted text in the first place.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import json

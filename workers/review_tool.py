@@ -1,7 +1,5 @@
 """A tool of the operator's that checks changed files in reviews, as its setting names it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

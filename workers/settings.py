@@ -4,8 +4,6 @@ Each process reads its own settings: the web process alone has the webhook secre
 private key, workers alone the model's key.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

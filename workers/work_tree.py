@@ -1,7 +1,5 @@
 """Reads a user's own repository with git's command line, where none of its hooks, filters or settings runs a program."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What `backtest` prints: a page of at most 30 lines, the conclusion first."""
 
-from __future__ import annotations
-
 from bot.cli.history_output import MOST_LINES, points, title, wrapped
 from memory.history.backtest import (
     BUDGET,

@@ -1,7 +1,5 @@
 """`apprentice export` and `import`: what leaves this installation, and what comes in."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum

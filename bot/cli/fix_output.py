@@ -1,7 +1,5 @@
 """What `apprentice fix` prints for users: the verdict first, then the change, then what failed and how it was proven."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """What `learn` prints: JSON, which is a contract that scripts rely on, and a page of at most 30 lines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from textwrap import wrap

@@ -1,7 +1,5 @@
 """The JSON of `fix` and `review`: a contract that scripts rely on."""
 
-from __future__ import annotations
-
 from bot.local import LocalReview
 from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision

@@ -1,7 +1,5 @@
 """The `apprentice` command: every subcommand by name, and what runs on this machine alone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

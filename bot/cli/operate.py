@@ -4,8 +4,6 @@
 A process ends at its start with 2 for a wrong setting: starting again does not help. For what is temporary it ends with 75, so that a supervisor starts it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict

@@ -3,8 +3,6 @@
 What is quoted comes from elsewhere: it has no line ends, mentions and links, and each format's own marks are escaped.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version

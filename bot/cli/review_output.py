@@ -3,8 +3,6 @@
 It goes to standard output in one format, and to files in any others.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import secrets

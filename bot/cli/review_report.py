@@ -1,7 +1,5 @@
 """A review as values that every format for machines is made of, and the exit code that follows from them. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

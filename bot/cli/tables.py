@@ -1,7 +1,5 @@
 """What the commands about learning print for people: values of the memory as tables. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.cli.console import TextTable

@@ -1,7 +1,5 @@
 """What a terminal would act upon is spelled out here, before anything is printed: text from elsewhere may hold any character."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

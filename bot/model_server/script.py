@@ -1,7 +1,5 @@
 """A request for a chat completion, and the script of a model: which request gets which answer."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

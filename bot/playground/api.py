@@ -1,7 +1,5 @@
 """From a raw request to a handler and back: routing, typed bodies, paging, errors, headers."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

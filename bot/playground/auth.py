@@ -1,7 +1,5 @@
 """Who is calling, and whether they may: App keys, installation tokens, personal tokens."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from dataclasses import dataclass

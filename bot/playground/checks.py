@@ -1,7 +1,5 @@
 """Check runs, which only the App that owns them makes and changes."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

@@ -3,8 +3,6 @@
 The real web process, worker and sweeper run as `apprentice up` runs them; only GitHub is the playground.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

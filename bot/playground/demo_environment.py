@@ -1,7 +1,5 @@
 """The demo's story and environment: its users' texts, a playground, a real `apprentice up`, and what was measured."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """The refusals of GitHub, in its own words and shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Types, fields and arguments are GitHub's; a test compares them with its publishe
 a callable in it is a field with arguments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Issues, the conversation, labels and reactions: what can be done to them, and the routes that do it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Accounts, Apps, repositories and what git holds in them, as GitHub's JSON shows them. The names are GitHub's schemas."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import cache
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Issues, pull requests, reviews and check runs, as GitHub's JSON shows them. The names are GitHub's schemas."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 

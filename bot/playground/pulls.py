@@ -1,7 +1,5 @@
 """Pull requests and the refs that move them: open, list, files, commits, merge, push."""
 
-from __future__ import annotations
-
 import re
 
 from msgspec import Struct

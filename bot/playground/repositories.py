@@ -1,7 +1,5 @@
 """Accounts, Apps, tokens, webhook deliveries, repositories and what git holds in them; the routes that show them."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import PurePosixPath
 

@@ -1,7 +1,5 @@
 """Reviews, review comments and their threads; the lines of a diff that comments refer to, and how a push moves them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Webhooks: which Apps get an event, and the delivery: signed, once, never repeated by itself, as on GitHub."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Everything that exists in the playground, and how to find it. Change it only while holding `lock`."""
 
-from __future__ import annotations
-
 import itertools
 import secrets
 import threading

@@ -1,7 +1,5 @@
 """Reads the bodies of webhooks within limits: refuses by the headers what it can, then counts the bytes that arrive."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Mapping

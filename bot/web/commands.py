@@ -4,8 +4,6 @@ A command is at the start of a line, and never in code, quotes or HTML comments.
 takes options, because a comment may not change settings.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import re

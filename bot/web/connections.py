@@ -1,7 +1,5 @@
 """HTTP connections with a deadline for each request, and a limit on their number: uvicorn lets slow clients stay."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from http import HTTPStatus

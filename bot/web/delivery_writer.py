@@ -3,8 +3,6 @@
 Deliveries that arrive during a commit share the next one, because the commit is the expensive part.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

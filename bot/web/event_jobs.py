@@ -3,8 +3,6 @@
 The workers check permissions when they run the job. Bot accounts, our own included, give no commands and no feedback.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 GitHub's payloads differ from their own schemas, so an unusable payload is `Ignored` instead of rejected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The metrics of the web process, in their own registry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ A message only wakes a worker, which takes the job whose turn it is from the dat
 each job that waits, and what a broker refuses is not lost: idle workers and the sweeper find it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Verifies on the raw bytes that a delivery comes from GitHub, before anything decodes them."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import hmac

@@ -3,8 +3,6 @@
 Batches and answers are lines of JSON over pipes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -3,8 +3,6 @@
 An item is a reason to look, not a proof: two who review together also agree.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What learning was worth against the control arm, by intervals that may be looked at after every task. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime

@@ -3,8 +3,6 @@
 The share addressed rises when fewer findings are posted, or only trivial ones: read it beside their number and severity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ The ledger is replayed in the order of time: each decision sees the table as it 
 repository, so that nothing is predicted from itself. What was retracted since is left out.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

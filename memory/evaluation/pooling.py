@@ -8,8 +8,6 @@ Knapp (2001), never narrower than the ordinary one (Röver, Knapp and Friede 201
 and a verdict holds only if it holds without each single file too, so that no one file can make it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

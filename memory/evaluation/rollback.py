@@ -7,8 +7,6 @@ are always valid, so the rule may be asked after every task: of all versions tha
 ever gone back from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

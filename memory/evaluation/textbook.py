@@ -4,8 +4,6 @@ Each learns from tests alone, and never repeats what failed in an episode, as th
 hierarchical one keep one value for an error type and a strategy.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import defaultdict

@@ -3,8 +3,6 @@
 Findings are replayed in the order of time: each is scored before its fate is known, and a fate teaches later changes only.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

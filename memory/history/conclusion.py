@@ -1,7 +1,5 @@
 """Whether learning from a history helps: every ranking with the same number of comments in each change. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What a ranking of past findings posts, and the interval of a figure over changes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Everything that crosses a room of the house is one of these. Times are aware UTC
 paths are POSIX and relative to the repository's root, lines count from 1.
 """
 
-from __future__ import annotations
-
 from memory.model.environments import Plan, PlanOutcome
 from memory.model.learning import (
     EMBEDDED,

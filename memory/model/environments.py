@@ -1,7 +1,5 @@
 """How a project's environment is made, and what came of each way that was tried."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

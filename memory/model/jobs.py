@@ -1,7 +1,5 @@
 """Deliveries, jobs and effects on GitHub."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum

@@ -1,7 +1,5 @@
 """Decisions, their outcomes and the feedback on them, and the versions of the policy that learns from these."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

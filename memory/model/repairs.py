@@ -1,7 +1,5 @@
 """Failures, tasks with their attempts to repair them, what proves a change, and what attempts leave to later ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What a review finds, the fates of findings that no review reported, and the posts that users answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The learner: chooses, records each choice before it takes effect, and learns from its outcome."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import uuid

@@ -6,8 +6,6 @@ model ranks only after it predicts later, held-out choices better than the prior
 first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

@@ -2,8 +2,6 @@
 differences, with an L2 pull, and an evaluation on later choices.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

@@ -2,8 +2,6 @@
 fused by rank. No I/O.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -32,9 +32,6 @@ LONGEST_PAUSE = 5.0
 HEAD = "0085"
 """The newest revision under memory/migrations/versions."""
 
-FIRST = "0020"
-"""The oldest revision that can be upgraded."""
-
 _LOCK_ID = 0x41505052  # any constant that nothing else in the database uses
 
 
@@ -172,13 +169,13 @@ def _upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", "memory:migrations")
     config.attributes["connection"] = connection
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
     found = _revision(connection)
     if found is not None and found not in known:
-        if found < FIRST:
+        if found < known[-1]:
             raise StoreError(
-                f"the database's schema {found} is from before the first release and cannot be upgraded; "
-                "move that database away, or set APPRENTICE_DATABASE_URL to a new one"
+                f"the database's schema {found} is older than {known[-1]}, the first that this Apprentice upgrades; see "
+                "Upgrade in deploy/runbook.md, or set APPRENTICE_DATABASE_URL to a new database"
             )
         raise StoreError(
             f"the database's schema {found} is newer than this Apprentice knows ({HEAD}); upgrade Apprentice"

@@ -3,8 +3,6 @@
 A backup is one state of the database, taken while everything runs. It keeps no heartbeats: they are of processes.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import tempfile

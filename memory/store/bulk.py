@@ -1,7 +1,5 @@
 """Inserts many rows in one statement, which the database executes while other threads of this process run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache

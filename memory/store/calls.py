@@ -4,8 +4,6 @@ A call's row holds what was reserved until its cost replaces it, so that budgets
 been charged: it goes with its run, or with its day.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ SQLite runs in WAL mode with `synchronous=FULL`: a webhook is answered 202 on th
 GitHub that a power cut erases would be made twice. Callers that need more commits a second put several values into one call.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

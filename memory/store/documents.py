@@ -1,7 +1,5 @@
 """Documents: JSON bodies of several kinds in one table, looked up by a key or by an owner, such as a repository."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

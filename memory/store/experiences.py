@@ -7,8 +7,6 @@ With pgvector there is a table for each embedder beside the migrated schema. It 
 made when first used and may be dropped at any time. Its vectors are halves; 11 bits of a cosine are enough to rank by.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What an operator does with jobs: look, give back, cancel, and keep workers from taking any."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime

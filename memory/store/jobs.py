@@ -1,7 +1,5 @@
 """Deliveries, jobs and effects on GitHub. The database is the truth about open work; the queue only carries hints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

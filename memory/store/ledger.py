@@ -1,7 +1,5 @@
 """Decisions, their outcomes by the tests, and signals of people about them: append-only, and the source of all learning."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

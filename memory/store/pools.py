@@ -4,8 +4,6 @@ A choice reads one row of each. A pool is of one period, as evidence fades. The 
 writer, make it anew from the cell's rows; within a period a writer moves it by what its repository and its people changed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta

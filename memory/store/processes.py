@@ -3,8 +3,6 @@
 The clocks of several hosts differ, so the database's counts. A series is one row, so a scrape reads a small table.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

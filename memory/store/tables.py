@@ -1,7 +1,5 @@
 """Every table. Columns hold what rows are found by or summed up by; the rest of a noun is JSON in `body`."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from sqlalchemy import (

@@ -1,7 +1,5 @@
 """Tasks with their attempts and how they ended; posts on GitHub that people answer; and which findings were decided upon where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime

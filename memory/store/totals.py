@@ -3,8 +3,6 @@
 Everything is an integer in millionths, so no order of adding matters: a rebuild gives the same table, bit for bit.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

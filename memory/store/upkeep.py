@@ -1,7 +1,5 @@
 """What keeps the tables of work small and their figures cheap: old rows are pruned, and ended jobs are counted once."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -192,24 +192,18 @@ def test_what_is_no_backup(tmp_path: Path, spoil: Callable[[Path], None], line: 
     assert line in refused.complaint()
 
 
-def test_a_backup_of_an_older_version(tmp_path: Path) -> None:
-    """It is upgraded on the way, and left as it is."""
-    url = migrated(tmp_path / "home" / "apprentice.db")
-    with open_store(url) as store:
-        store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=NOW)
+def test_a_backup_of_an_older_schema(tmp_path: Path) -> None:
+    """It is refused with the page that says what to do, and left as it is."""
+    migrated(tmp_path / "home" / "apprentice.db")
     file = tmp_path / "backup.db"
     assert apprentice(tmp_path / "home", "backup", file).code == 0
     with closing(sqlite3.connect(file)) as older, older:
-        older.executescript(
-            "DROP TABLE heartbeats; DROP TABLE ended_jobs; DROP INDEX ix_jobs_delivery_id;"
-            "DROP INDEX ix_deliveries_received_at; DROP INDEX ix_effects_begun_at;"
-            "UPDATE alembic_version SET version_num = '0030'"
-        )
+        older.execute("UPDATE alembic_version SET version_num = '0080'")
     before = file.read_bytes()
-    assert apprentice(tmp_path / "new", "restore", file).code == 0
+    refused = apprentice(tmp_path / "new", "restore", file)
+    assert refused.code == 2
+    assert "schema 0080 is older than 0085" in refused.complaint()
     assert file.read_bytes() == before
-    with open_store(f"sqlite:///{tmp_path / 'new' / 'apprentice.db'}") as restored:
-        assert restored.inbox.counts()[JobState.READY] == 1
 
 
 def test_no_room(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Answers to questions about the code, by an agent that can only read; an answer cites path and line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,7 +1,5 @@
 """A checkout as the agent sees it: files of one tree, jailed, with its edits beside them and never on the disk."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence

@@ -4,8 +4,6 @@ Bai et al. 2022 (Constitutional AI) for the principles. A verdict may drop what 
 one level; it raises nothing, and where it fails everything stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

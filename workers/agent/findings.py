@@ -1,7 +1,5 @@
 """A review by a model: what it sees of a change, what it answers with, and the check of its answers against the code. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

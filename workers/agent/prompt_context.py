@@ -3,8 +3,6 @@
 What is the same for every task comes first, so that an endpoint can cache it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The detector that asks a model: first about the code alone, then with what its author says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath

@@ -3,8 +3,6 @@
 A tool is a function. Its name, docstring and parameters are what the model sees.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`python -m workers.configuration` prints the JSON Schema that docs/apprentice.schema.json holds."""
 
-from __future__ import annotations
-
 import json
 import sys
 

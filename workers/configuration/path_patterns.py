@@ -1,7 +1,5 @@
 """Patterns of paths as `.gitignore` has them, in time that grows with pattern and path alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 

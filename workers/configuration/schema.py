@@ -3,8 +3,6 @@
 A title says what a value looks like, a description what it does. No key widens what the operator allows.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from enum import StrEnum

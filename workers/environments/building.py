@@ -4,8 +4,6 @@ A build has no network, no secrets, and read-only build requirements. Installing
 outside of the sandbox.
 """
 
-from __future__ import annotations
-
 import json
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """The editable wheel of a project, what decides it, and what it requires. Nothing is executed."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Fetches files of package indexes by their hash. Nothing that is fetched is unpacked or executed here."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 import time

@@ -3,8 +3,6 @@
 Never ask for the latter about a checkout of foreign code.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Resolves requirements to an exact list of wheels with hashes. Nothing is executed: uv builds nothing."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable

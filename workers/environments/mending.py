@@ -1,7 +1,5 @@
 """Changes a plan by what failed under it."""
 
-from __future__ import annotations
-
 import difflib
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """What a project declares of itself: Pythons, extras, dependency groups and locks. Nothing of it is executed."""
 
-from __future__ import annotations
-
 import ast
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """What came of the plans of a repository: kept, and used to order the plans of the next time."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

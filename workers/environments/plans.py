@@ -3,8 +3,6 @@
 CI workflows come before tox, nox, hatch and make, and plain fallbacks come last. Nothing of the checkout is run.
 """
 
-from __future__ import annotations
-
 import itertools
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """The projects of a repository: which one is meant, and what of it a plain checkout lacks."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from collections import Counter

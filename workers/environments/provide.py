@@ -1,7 +1,5 @@
 """Provides the environment of a repository's tests: tries its plans, mends what fails, and remembers what worked."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

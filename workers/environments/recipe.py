@@ -1,7 +1,5 @@
 """Follows the commands of a recipe (a CI job, an environment of tox) without running them: what it installs and tests."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Sequence

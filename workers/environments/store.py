@@ -1,7 +1,5 @@
 """Environments on disk, below the home: named by what they are made of, made aside and renamed, never changed afterwards."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

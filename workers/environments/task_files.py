@@ -1,7 +1,5 @@
 """The commands behind a task: an environment of tox or hatch, a session of nox, a target of make, a script. Nothing is run."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import posixpath

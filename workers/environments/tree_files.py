@@ -1,7 +1,5 @@
 """Reads the files of a foreign checkout: no link is followed, nothing outside is read, and sizes are bounded."""
 
-from __future__ import annotations
-
 import ast
 import codecs
 import configparser

@@ -1,7 +1,5 @@
 """The flow of each job: run(job, context) → follow-up jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from workers import jobs

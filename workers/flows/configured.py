@@ -1,7 +1,5 @@
 """What the configuration files of a repository and of its owner say, and what that means for a job."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from workers.configuration.reading import ConfigurationFile, Mistake, configuration_of, read_configuration

@@ -1,7 +1,5 @@
 """Record what became of findings: how they ended with a push, and which ones a merge left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """What a review read and proved is kept until its round ends: a retry, or the round that takes over, goes on from there."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The GitHub port on PyGithub: one repository, one token. Review threads are in the GraphQL API alone."""
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

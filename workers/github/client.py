@@ -1,7 +1,5 @@
 """Clients of PyGithub that send no write twice and count each answer, and what an answer means that is no success."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A request is one line of JSON on a connection of its own, and so is the answer. The kernel tells who asks.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pwd

@@ -1,7 +1,5 @@
 """The pictures that users uploaded into the text of an issue or pull request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import urlsplit

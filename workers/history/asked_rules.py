@@ -1,7 +1,5 @@
 """Which findings of a history a review of the repository would report now: by its configuration, as ruff itself reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reads a repository's past and keeps what became of each finding; resumes where it stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

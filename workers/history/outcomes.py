@@ -1,7 +1,5 @@
 """What became of findings and suggestions, by the code alone. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Each forecast is made by the code that decides in a review, about findings that this history holds.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

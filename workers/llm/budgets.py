@@ -1,7 +1,5 @@
 """The budgets that the settings name, and the error for one that is used up. Pure."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

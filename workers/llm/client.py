@@ -1,7 +1,5 @@
 """A model for one task. Each call is reserved, sent and settled, so that the budgets hold even when a process dies."""
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -1,7 +1,5 @@
 """Errors of a model, named for what the caller does next. None of these fails a job: other engines continue."""
 
-from __future__ import annotations
-
 from workers.errors import ApprenticeError
 
 

@@ -1,7 +1,5 @@
 """Requests to a model and its replies, as values that depend on no endpoint and not on the `openai` package."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ No user's text becomes part of a prompt. Marks do not force a model to obey. The
 The marks keep models from simple tricks: invisible text, text that imitates the system, and text that closes its own quotation.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Turns an endpoint's answer, whole or streamed, into a ModelReply. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """Answers as typed values: a schema that strict endpoints accept, strict decoding, and one chance to correct."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Looks in a repository at a commit for what an issue in words is about: files, functions, resolved issues, tests. Runs nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A change is a step along the first parents: a commit, or all that a merge brought in.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

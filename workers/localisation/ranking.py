@@ -12,8 +12,6 @@ score = words + names / 2 + past / 2 + 0.3 defined + place, each view divided by
 The weights are of two histories, and the figures of eight others: docs/measurements.md.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

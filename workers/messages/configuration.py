@@ -1,7 +1,5 @@
 """What users read about `.github/apprentice.yml`: its mistakes, and what it leaves out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from workers.configuration.reading import Mistake

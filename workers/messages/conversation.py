@@ -1,7 +1,5 @@
 """Answers to commands and verdicts, notices of failed jobs, and the pull request that proposes learnings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from memory.model import Signal, TaskKind

@@ -1,7 +1,5 @@
 """The answer to an issue in words: likely files, resolved issues that read alike, and tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from workers.localisation.locate import LikelyPlace, Located

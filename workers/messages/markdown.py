@@ -3,8 +3,6 @@
 Each kind of place has its own function, because text that is harmless in a code span is markup in a sentence.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

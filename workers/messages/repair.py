@@ -1,7 +1,5 @@
 """What users read about a repair: the pull request that proposes it, and every other result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import assert_never

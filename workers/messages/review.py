@@ -1,7 +1,5 @@
 """What a review posts: comments on findings, the summary, the check run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What the tests of both sides say of a change, in plain lines and in Markdown."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 

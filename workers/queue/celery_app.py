@@ -4,8 +4,6 @@ The embedded broker keeps messages as files under `home`; with a broker URL they
 or delay messages: leases make that harmless, and the sweeper sends lost jobs again.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import functools
 import json

@@ -1,7 +1,5 @@
 """What a worker's process does without messages: it looks for due jobs itself, and ends a worker that takes no messages."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """What is old goes: rows of ended work from the database, and mirrors, environments and scratch files from the home."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from datetime import timedelta

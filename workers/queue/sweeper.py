@@ -1,7 +1,5 @@
 """Sends lost jobs again, and enqueues polls of reactions. Several sweepers may run: none doubles a job."""
 
-from __future__ import annotations
-
 import functools
 import signal
 import threading

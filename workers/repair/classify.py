@@ -2,8 +2,6 @@
 message gives away about the fix.
 """
 
-from __future__ import annotations
-
 import builtins
 import re
 from collections.abc import Collection

@@ -4,8 +4,6 @@ GitHub and the command line run this one loop, with a model and without one. It 
 publishes the result.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

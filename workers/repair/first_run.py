@@ -1,7 +1,5 @@
 """Find what fails: run the tests that are known to fail, else the whole suite once, and tell slow tests from endless ones."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -2,8 +2,6 @@
 that need packages, plug-ins that fail before a test begins, and linters that run as if they were tests.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import sys

@@ -1,8 +1,6 @@
 """Reproduce the failure: find what fails, separate what fails each time from what fails once, trace what ran, and choose the
 tests that screen candidates."""
 
-from __future__ import annotations
-
 import ast
 import heapq
 import math

@@ -1,7 +1,5 @@
 """The result of a repair and of each of its attempts, as values, and what is learned from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

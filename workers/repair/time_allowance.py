@@ -1,7 +1,5 @@
 """How long runs of tests may take together, and how long a whole repair."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The part of a change that breaks tests: the smallest part without which they pass, shown by running them."""
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reports of detectors as findings that keep their identity while the code around them moves. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

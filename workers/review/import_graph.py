@@ -1,7 +1,5 @@
 """Which files of a tree import which, read without running them: the tests that reach a changed file."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """What a review posts: a decision for each finding, and its place: inline, in the summary, or nowhere."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which files of a change are read, in which order, and for the rest, why not: a review names what it did not read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

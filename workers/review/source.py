@@ -1,7 +1,5 @@
 """Files of an untrusted checkout, read within limits, and the scopes in their Python."""
 
-from __future__ import annotations
-
 import ast
 import os
 import stat

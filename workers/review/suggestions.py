@@ -12,8 +12,6 @@ A fix that its tool calls unsafe needs covering tests: the whole suite does not 
 first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import shlex

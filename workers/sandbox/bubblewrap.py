@@ -3,8 +3,6 @@
 The first half lists the visible files, as bubblewrap's arguments; seccomp.py lists the refused system calls, launcher.py sets up the inside.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The files of a checkout that count: its Python files and its tests, without environments and caches."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath

@@ -5,8 +5,6 @@ interpreters read-only, and limited memory to write to. The command runs as a us
 system-call filter and ours. A control group of the engine's limits memory and processes.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -3,8 +3,6 @@
 Needs a group that systemd delegated to this process (`Delegate=yes`). Where there is none, a watchdog measures: usage.py.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

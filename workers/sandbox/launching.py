@@ -3,8 +3,6 @@
 Like all that bubblewrap.py imports, this needs the standard library alone.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

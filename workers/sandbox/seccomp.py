@@ -4,8 +4,6 @@ Named calls are refused, and so is every call newer than those known here (ENOSY
 Layout of the data the filter reads: `struct seccomp_data` in linux/seccomp.h; instructions: linux/filter.h.
 """
 
-from __future__ import annotations
-
 import errno
 import struct
 import tomllib

@@ -1,7 +1,5 @@
 """Watches one sandboxed process tree: reads its pipes or exchanges lines with it, enforces its limits, and ends it."""
 
-from __future__ import annotations
-
 import os
 import queue
 import select

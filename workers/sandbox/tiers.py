@@ -1,7 +1,5 @@
 """The sandbox that the settings choose, and its self-test: no code of a repository runs where an attack succeeds."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

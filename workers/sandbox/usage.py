@@ -1,7 +1,5 @@
 """What a process tree uses, read from /proc: processor time, and memory of each kind that the kernel shows there."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

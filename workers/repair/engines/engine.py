@@ -1,8 +1,6 @@
 """What the loop of a repair and its engines share: the case, the dependencies, the port of an engine, and what previous
 attempts at the same failure left."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

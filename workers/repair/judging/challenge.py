@@ -4,8 +4,6 @@ The report of a run comes from a process that imports the candidate, so it is a 
 only this side knows, made anew for each run.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which of some tests passed in a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from workers.sandbox.report import TestOutcome, TestReport

@@ -4,8 +4,6 @@ Which kinds of edits overfit is known from studies of plausible patches: Qi et a
 Correctness (ISSTA 2015), for deleted functionality; Tan et al., Anti-patterns in Search-Based Program Repair (FSE 2016).
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ says whether the assertions held. Names, words and order are random, so nothing 
 reporting what is true of both takes evaluating what they assert.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import random

@@ -1,7 +1,5 @@
 """The best of several plausible candidates: proofs of one attempt, made until one repairs everything that failed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

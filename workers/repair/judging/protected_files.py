@@ -1,7 +1,5 @@
 """The files that a fix may change or add, Python sources where the repository keeps its own; and those that no model reads."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Collection

@@ -4,8 +4,6 @@ Every report of these runs comes from a process that imports the patch. What it 
 only an honest run can: see challenge.py. What the patch may touch and use is read first: protected_files.py, unusual_code.py.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence

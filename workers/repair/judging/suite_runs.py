@@ -4,8 +4,6 @@ The unpatched suite is run a second time before anything is believed against a p
 no work of the patch. Tests whose ids differ from run to run are counted by function.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -3,8 +3,6 @@
 This reads names and proves nothing. It turns a proof into a question. The names are in unusual_names.toml.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -4,8 +4,6 @@ A screen is quick and may be wrong, as its candidates share a checkout; what it 
 runner is there from the start; the others join when there turns out to be much to do.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque

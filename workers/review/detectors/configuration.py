@@ -1,7 +1,5 @@
 """Mistakes in `.github/apprentice.yml` that a change adds: they are named before the merge gives them an effect. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from memory.model import Severity

@@ -1,7 +1,5 @@
 """Risks in dependencies that a change adds: where they come from, whether they are pinned, what they are called. Pure."""
 
-from __future__ import annotations
-
 import configparser
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a detector is: it reads files of one tree, or what a change did to them; and how a tool runs in the sandbox."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The tools that read one side of a change: ruff, with fixes; bandit, with grades of holes; and the operator's own."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

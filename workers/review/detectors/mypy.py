@@ -4,8 +4,6 @@ It sees the changed files alone: it takes what they import from elsewhere as `An
 own run. What it would only say because an import is missing is left out.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

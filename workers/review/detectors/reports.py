@@ -4,8 +4,6 @@ SARIF 2.1 is what many analysers write; rdjson and rdjsonl are the Reviewdog Dia
 used are read. Columns count pairs of UTF-16 bytes in SARIF, and bytes of UTF-8 in rdjson.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -4,8 +4,6 @@ The selection is for signal: what is likely a bug or a hole comes first, then wh
 Rewrites of taste (pyupgrade, naming, formatting, docstrings) are left to the project's own linter.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

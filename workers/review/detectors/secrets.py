@@ -4,8 +4,6 @@ A token whose checksum holds is real, and a finding in any file. What only looks
 examples and lock files, nor where it reads as a placeholder or has too little entropy to be one.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

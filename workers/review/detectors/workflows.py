@@ -4,8 +4,6 @@ zizmor covers more audits of whole files, but not these: of the eleven holes tha
 reports every `actions/checkout@v4`. An operator can run it beside this one as a review tool that writes SARIF.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

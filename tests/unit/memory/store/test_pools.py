@@ -10,10 +10,10 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import delete, text
+from sqlalchemy import delete
 
 from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
-from memory.store import Store, open_store, totals
+from memory.store import Store, totals
 from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, faded, pool, reaching, rows_where, share
 from memory.store.tables import cells, pools
 from tests.unit.memory.store.conftest import NOW
@@ -207,27 +207,3 @@ def test_a_rebuild_makes_the_pools_anew(store: Store, decide: Decide, react: Rea
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == before
     store.ledger.rebuild(lambda *_: (), lambda *_: ())
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == {}
-
-
-ALONE = "scope, key, strategy, factor, period, weight, value, repositories, people FROM pools WHERE repository = '*'"
-
-
-@pytest.mark.parametrize(("revision", "former"), [("0060", ALONE), ("0080", "* FROM pools")])
-def test_pools_of_a_former_schema_are_made_anew(
-    store: Store, database_url: str, decide: Decide, react: React, now: datetime, revision: str, former: str
-) -> None:
-    """In 0060 they are those of all repositories alone, in 0080 SQLite keeps them by row id; both read the same afterwards."""
-    rng = random.Random(7)
-    teach(store, decide, react, *(evidence(rng, period_of(now)) for _ in range(40)))
-    before = store.ledger.cells(LEVELS, repository=HERE, at=now)
-    with store.database.writing() as connection:
-        connection.execute(text(f"CREATE TABLE former AS SELECT {former}"))
-        connection.execute(text("DROP TABLE pools"))
-        connection.execute(text("ALTER TABLE former RENAME TO pools"))
-        connection.execute(text(f"UPDATE alembic_version SET version_num = '{revision}'"))
-    with open_store(database_url) as upgraded:
-        assert upgraded.ledger.cells(LEVELS, repository=HERE, at=now) == before != {}
-        with upgraded.database.reading() as connection:
-            if connection.dialect.name == "sqlite":
-                made = connection.execute(text("SELECT sql FROM sqlite_master WHERE name = 'pools'")).scalar_one()
-                assert "WITHOUT ROWID" in made

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, text
+from sqlalchemy import event
 
 from memory.model.jobs import Claimer, JobState, LeasedJob, NewJob, Priority
-from memory.store import Store, open_store
-from memory.store.turns import INDEX, ONE_IN
+from memory.store import Store
+from memory.store.turns import ONE_IN
 from tests.databases import migrated_store
 
 RUN_CLAIMS = """
@@ -157,22 +157,6 @@ def test_a_dead_job_takes_no_turn(store: Store, now: datetime) -> None:
     leased = claim(store, now + timedelta(minutes=11))
     assert leased is not None and leased.id == "next"
     assert store.inbox.counts()[JobState.DEAD] == 1
-
-
-def test_older_jobs_have_their_turns(store: Store, database_url: str, now: datetime) -> None:
-    """Jobs from before there were priorities get theirs by their kind, in the turn of their installation."""
-    kinds = ("judge", "fix", "review", "answer")
-    store.inbox.enqueue([replace(job(each), kind=each) for each in kinds], now=now)
-    store.inbox.enqueue([replace(job("other"), kind="review", installation_id=None)], now=now + timedelta(seconds=1))
-    with store.database.writing() as connection:
-        connection.execute(text(f"DROP INDEX {INDEX}"))
-        for column in ("lane", "share"):
-            connection.execute(text(f"ALTER TABLE jobs DROP COLUMN {column}"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0070'"))
-    with open_store(database_url) as newer:
-        order = list(served(newer, now + timedelta(minutes=1)))
-    assert order[:3] == ["answer", "other", "review"]
-    assert set(order) == {*kinds, "other"}
 
 
 # ── Any jobs, any claimers ─────────────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,6 @@
 """Suspects, candidates and verdicts: what passes between localisation, templates, search and runners, and in which order;
 and the shape of a candidate's edit, by which it can be learned and made again in another place."""
 
-from __future__ import annotations
-
 import difflib
 import keyword
 import re

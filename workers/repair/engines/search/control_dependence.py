@@ -1,7 +1,5 @@
 """Which conditions decide whether a line runs."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

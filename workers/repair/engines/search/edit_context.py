@@ -1,7 +1,5 @@
 """The place of an edit: a node in its statement, with everything in scope, and the edits that can be made there."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterable, Iterator, Sequence

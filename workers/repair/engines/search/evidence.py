@@ -4,8 +4,6 @@ A fix's ingredients are mostly in the failing test or its message (SemFix, Nguye
 DynaMoth, Durieux and Monperrus 2016): a number, a flag, a keyword argument, a part of a text.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import math

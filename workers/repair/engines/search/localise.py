@@ -4,8 +4,6 @@ Spectrum-based localisation with Ochiai's coefficient (Abreu, Zoeteweij and van 
 spectrum-based fault localization"), fused with how near a line is to the error's traceback.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -1,7 +1,5 @@
 """A source's functions and statements by their lines."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from functools import cached_property

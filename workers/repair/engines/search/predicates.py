@@ -5,8 +5,6 @@ values with each other and with constants, here chosen by kinds instead of by a 
 function's own and those that docstring and tests show, as in SemFix's ingredients (Nguyen et al. 2013).
 """
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections.abc import Iterable, Iterator

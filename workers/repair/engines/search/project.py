@@ -1,7 +1,5 @@
 """The project beyond the edited module: who defines what, and what tests and docstrings show of a function."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

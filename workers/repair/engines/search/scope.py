@@ -1,7 +1,5 @@
 """What a module defines and how it uses its names, read from its syntax tree: the stock that edits draw from."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -8,8 +8,6 @@ Fixes that take two edits are sought on top of near misses: building on these is
 (Angelix: Mechtaev et al. 2016; ARJA: Yuan and Banzhaf 2020; partial-fix chaining: Wong et al. 2021, VarFix).
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import random

@@ -6,8 +6,6 @@ syntax errors are mended by one of them (DeepFix, Gupta et al. 2017; BIFI, Yasun
 further down is mended there again.
 """
 
-from __future__ import annotations
-
 import difflib
 import keyword
 import re

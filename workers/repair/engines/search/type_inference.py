@@ -4,8 +4,6 @@ A light, flow-insensitive inference: enough to leave out edits that could only r
 (Oh and Oh 2022, PyTER). A kind is a word, followed by its elements' kind: "sequence number"; "" where nothing is known.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from functools import lru_cache

@@ -3,8 +3,6 @@
 A template is a generator of edits at a node, made with the `template` decorator. Discovery finds them.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator

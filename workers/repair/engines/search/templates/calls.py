@@ -5,8 +5,6 @@ of Pan et al. 2009; name-based argument selection (Rice et al. 2017); PySStuBs (
 un-awaited coroutines: ruff RUF006.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

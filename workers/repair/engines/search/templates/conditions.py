@@ -6,8 +6,6 @@ by in-scope atoms after Nopol (Xuan et al. 2017). Type checks are what most fixe
 Oh 2022). Guards overfit, so those against None are likely only when the error speaks of NoneType.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -6,8 +6,6 @@ et al. 2019); missing calls of BugsInPy (Widyasari et al. 2020); "insert range" 
 comparison lack the same call as often as one does, which no single-node edit can mend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 

@@ -7,8 +7,6 @@ Nopol (Xuan et al. 2017), DynaMoth (Durieux and Monperrus 2016), ACS (Xiong et a
 that they prevent.
 """
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Iterator
 

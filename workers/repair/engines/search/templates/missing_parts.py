@@ -5,8 +5,6 @@
 the failing test shows; or it asks for what the code needs; or it is asked elsewhere already.
 """
 
-from __future__ import annotations
-
 import ast
 import keyword
 from collections import Counter

@@ -5,8 +5,6 @@
 imports are among the commonest single-statement Python bugs (PySStuBs: Kamienski et al. 2021).
 """
 
-from __future__ import annotations
-
 import builtins
 import keyword
 import sys

@@ -6,8 +6,6 @@ Terms are in-scope values of the same kind, as in component-based synthesis (Jha
 one operator deep.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeGuard
 

@@ -4,8 +4,6 @@ The ingredient of a fix is mostly in the test that asks for it (SemFix, Nguyen e
 "change numeral" and "change keyword argument" of PySStuBs (Kamienski et al. 2021). A text is aligned with the one expected.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

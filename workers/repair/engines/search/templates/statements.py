@@ -5,8 +5,6 @@
 2012).
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ Expressions: the mutation operators of MutRex (Arcaini et al. 2017), turned roun
 that `$` matches before a last newline is CWE-777. A quarter of real one-hunk fixes repeat one change (Meng et al. 2011).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""The first schema: the tables as memory.store.tables declares them now, so that a later revision changes older databases
-alone. Numbers below 0020 belong to databases from before it, which are refused (memory.store).
-"""
+"""The first schema: the tables as memory.store.tables declares them now, so a later revision changes older databases alone."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from alembic import op
 
 from memory.store.tables import APPEND_ONLY, metadata
 
-revision = "0020"
+revision = "0085"
 down_revision = None
 branch_labels = None
 depends_on = None
