@@ -23,7 +23,7 @@ from memory.model.jobs import JobState
 from memory.store import open_store
 from workers.environments import uv_command
 from workers.environments.interpreters import interpreter_at, interpreters
-from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
+from workers.errors import ApprenticeError, CannotRun, Retryable
 from workers.git_command import program
 from workers.ports import AppExamination
 from workers.redaction import redact
@@ -241,7 +241,7 @@ def _queue(settings: WorkerSettings) -> MachineCheck:
 
     try:
         return _ok("queue", f"{name}, {depth(make_celery(settings))} messages wait")
-    except (BadInput, Retryable) as error:
+    except Retryable as error:
         return _missing_check("queue", f"{name}: {error}")
 
 

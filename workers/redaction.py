@@ -36,8 +36,8 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}",
         "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?"
         r"(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        # Up to the last `@` before the path: a user's name and a password may hold others.
-        "a password in a URL": r"(?<=://)[^\s/:]*:[^\s/@]+(?:@[^\s/@\"'`<>]+)*(?=@)",
+        # Up to the last `@` before the path: a user's name and a password may hold others. Two stars are a removed one.
+        "a password in a URL": r"(?<=://)[^\s/:]*:(?!\*\*@[^\s@]*(?:\s|\Z))[^\s/@]+(?:@[^\s/@\"'`<>]+)*(?=@)",
     }
 )
 """The pattern of each kind of credential. That of a web token matches the rest of its word too."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Self, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
@@ -88,6 +88,15 @@ class Settings(BaseSettings):
     def _below_home(cls, value: object) -> object:  # files of variables reach no shell
         below = value.parts if isinstance(value, Path) else ()
         return Path.home().joinpath(*below[1:]) if below[:1] == ("~",) else value
+
+    @field_validator("broker_url")
+    @classmethod
+    def _can_be_read(cls, url: str) -> str:
+        parsed = urlsplit(url)
+        _ = parsed.port  # raises ValueError for one that is no number
+        if url and not (parsed.scheme in ("redis", "rediss") and re.fullmatch(r"/?\d*", parsed.path)):
+            raise ValueError("must be redis://HOST:PORT/NUMBER or rediss://…, or empty for the embedded broker")
+        return url
 
     @field_validator("keep_effects_days")
     @classmethod

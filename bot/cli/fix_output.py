@@ -43,9 +43,7 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
     else:
         nearest = () if detail is Detail.ALL else tuple(each.reflection for each in result.attempts[-1:])  # all follow
         made = result.environment_seconds
-        environment = (
-            f"Making the environment: {made:.0f} s, beside the budget." if made >= 1 and result.effort else ""
-        )
+        environment = f"Making the environment: {made:.0f} s, beside the budget." if made >= 1 and result.effort else ""
         for line in filter(None, (*nearest, environment, advice(result))):
             out.print(line, markup=False)
     print_some(repair.set_aside_lines(result.set_aside, each=detail is Detail.ALL), out, detail, before="set aside: ")

@@ -71,7 +71,7 @@ def worker() -> None:
     from workers.flows import FLOWS
     from workers.home import scratch
     from workers.job_context import open_job_context
-    from workers.queue.celery_app import make_celery, run_worker
+    from workers.queue.celery_app import run_worker
     from workers.sandbox.tiers import log_sandbox
 
     with starting():
@@ -81,7 +81,6 @@ def worker() -> None:
         progress = logs.lines(settings, note)
         with scratch(settings.home):
             check_worker(settings, structlog.get_logger().warning)
-            make_celery(settings)  # refuses a wrong broker before anything is tried
             log_sandbox(settings)
             code = run_worker(settings, lambda: open_job_context(settings, progress=progress, flows=FLOWS))
     raise typer.Exit(code)

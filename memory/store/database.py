@@ -226,8 +226,8 @@ def _parse(url: str) -> URL:
 
 
 def _sqlite(url: URL) -> Engine:
-    if not url.database or url.database.startswith((":memory:", "file:")):
-        raise StoreError(f"SQLite needs a plain file that processes can share; {USE}")
+    if not url.database or not Path(url.database).is_absolute():
+        raise StoreError(f"SQLite needs a file that every process finds, by its absolute path; {USE}")
     try:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

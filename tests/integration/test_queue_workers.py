@@ -23,11 +23,12 @@ from memory.model.jobs import JobState
 from memory.store import Store
 from tests.conftest import RedisServer
 from tests.databases import migrated_store
-from workers.errors import BadInput, Retryable
+from workers.errors import Retryable
 from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef, ReviewPull
 from workers.queue.celery_app import depth, make_celery, send
 from workers.queue.enqueue import enqueue, rows
 from workers.queue.sweeper import sweep
+from workers.redaction import redact
 from workers.settings import Settings
 
 pytestmark = pytest.mark.extended
@@ -275,10 +276,10 @@ def test_no_broker(tmp_path: Path) -> None:
         send(celery, ["a"])
 
 
-def test_other_broker(tmp_path: Path) -> None:
-    """A broker of a kind that was never tried is refused."""
-    with pytest.raises(BadInput, match="APPRENTICE_BROKER_URL"):
-        make_celery(Settings(home=tmp_path, broker_url="amqp://localhost"))
+def test_the_name_of_a_broker(tmp_path: Path) -> None:
+    """The log names a Redis by its address, without the password."""
+    with make_celery(Settings(home=tmp_path, broker_url="redis://:k3Yp9sVq2Lm@127.0.0.1:1/0")).connection() as broker:
+        assert redact(broker.as_uri()) == "redis://:**@127.0.0.1:1/0"
 
 
 def test_messages_are_private(tmp_path: Path) -> None:

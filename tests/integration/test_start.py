@@ -290,9 +290,16 @@ def test_newer_schema(home: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("url", ["amqp://broker", "redis:/broker", "redis://broker:port/0", "redis://broker/jobs"])
+def test_wrong_broker(home: Path, app: dict[str, str], url: str) -> None:
+    """A broker that the client cannot read is refused in one line, before anything starts."""
+    code, said = line(start(home, "up", **app, BROKER_URL=url))
+    assert (code, said.startswith("APPRENTICE_BROKER_URL: ")) == (WRONG, True), said
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("BROKER_URL", "amqp://broker"), ("MODEL_BASE_URL", "http://127.0.0.1:9/v1"), ("WORKER", "3"), ("WORKERS", "no")],
+    [("MODEL_BASE_URL", "http://127.0.0.1:9/v1"), ("WORKER", "3"), ("WORKERS", "no")],
 )
 def test_wrong_setting(home: Path, name: str, value: str) -> None:
     """The worker looks at its settings before it takes a job, and names the wrong one."""

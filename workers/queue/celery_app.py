@@ -23,15 +23,16 @@ from queue import Empty
 from billiard import pool  # type: ignore[import-untyped]  # it has no types
 from celery import Celery
 from celery.apps.worker import install_worker_term_handler
+from celery.exceptions import CPendingDeprecationWarning
 from celery.platforms import SecurityWarning
 from celery.signals import setup_logging, worker_process_init, worker_process_shutdown, worker_shutting_down
 from celery.worker import WorkController
 from kombu.asynchronous import Hub
 from kombu.exceptions import ChannelError, KombuError
-from kombu.transport import filesystem, redis, virtual
+from kombu.transport import TRANSPORT_ALIASES, filesystem, redis, virtual
 
 from workers import traces
-from workers.errors import BadInput, Retryable
+from workers.errors import Retryable
 from workers.queue.heartbeats import ProcessKind, keep_beating, store_measures
 from workers.queue.idle import IdleProcess, IdleTimes
 from workers.queue.pruning import keep_pruning
@@ -127,7 +128,7 @@ class _RedisTransport(redis.Transport):
 
 
 def make_celery(settings: Settings) -> Celery:
-    """The Celery app on the configured broker; creates the embedded broker's folders. Raises BadInput for another URL."""
+    """The Celery app on the configured broker; creates the embedded broker's folders."""
     celery = Celery("apprentice", set_as_current=False)
     celery.conf.update(
         task_serializer="json",
@@ -153,15 +154,10 @@ def _broker(settings: Settings) -> dict[str, object]:
     url = settings.broker_url
     if not url:
         return _embedded(settings.home / "broker")
-    if url.startswith(("redis://", "rediss://")):
-        encrypted = {"ssl_cert_reqs": ssl.CERT_REQUIRED} if url.startswith("rediss://") else None
-        return {
-            "broker_url": url,
-            "broker_transport": _RedisTransport,
-            "broker_transport_options": _REDIS_OPTIONS,
-            "broker_use_ssl": encrypted,
-        }
-    raise BadInput("APPRENTICE_BROKER_URL must be redis://… or rediss://…, or empty for the embedded broker")
+    # By a name, for Celery's log shows the transport as the scheme of its address.
+    TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), f"{__name__}:{_RedisTransport.__name__}"))
+    encrypted = {"ssl_cert_reqs": ssl.CERT_REQUIRED} if url.startswith("rediss://") else None
+    return {"broker_url": url, "broker_transport_options": _REDIS_OPTIONS, "broker_use_ssl": encrypted}
 
 
 def _embedded(folder: Path) -> dict[str, object]:
@@ -243,8 +239,10 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves the log as it is
     # A process that ends waits 30 s for its worker to hear of its last message; a message only wakes, so a second is enough.
     pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
-    # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
-    warnings.filterwarnings("ignore", category=SecurityWarning)
+    # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user. Where Redis goes it warns
+    # of jobs that go on and have no message any more; theirs only woke a process.
+    for warning in (SecurityWarning, CPendingDeprecationWarning):
+        warnings.filterwarnings("ignore", category=warning)
 
     worker = _quiet_worker(celery, settings.workers)
     worker.start()

@@ -52,6 +52,7 @@ def test_lines_keep_their_numbers() -> None:
         ("ghs_12345_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NSJ9.a1B2-c3_D4", ""),
         ("redis://:k3Yp9sVq2Lm@db:6379/0", "redis://@db:6379/0"),
         ("postgres://ada:k3Yp@9sVq@2Lm@db/shop", "postgres://@db/shop"),
+        ("redis://:**@k3Yp9sVq2Lm@db", "redis://@db"),
         ("smtp://ada@shop.example:k3Yp9sVq2Lm@mail", "smtp://@mail"),
         ("x_ghp_" + "a1B2" * 9, "x_"),
         ("KEY_AKIA" + "A1B2" * 4, "KEY_"),
@@ -71,6 +72,7 @@ def test_forms_of_credentials(text: str, rest: str) -> None:
         "task_sk-learn",
         "x://h:80",
         "ssh://git@h:22/a@b",
+        "redis://:**@db:6379/0: refused",
     ],
 )
 def test_code_is_no_credential(text: str) -> None:

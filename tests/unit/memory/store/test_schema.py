@@ -111,8 +111,9 @@ def test_a_schema_from_before_the_first_is_refused(store: Store, database_url: s
     [
         ("", "the database URL cannot be read; use sqlite:"),
         ("apprentice.db", "the database URL cannot be read; use sqlite:"),
-        ("sqlite://", "SQLite needs a plain file"),
-        ("sqlite:///:memory:", "SQLite needs a plain file"),
+        ("sqlite://", "SQLite needs a file"),
+        ("sqlite:///:memory:", "SQLite needs a file"),
+        ("sqlite:///apprentice.db", "SQLite needs a file that every process finds, by its absolute path; use sqlite:"),
         ("sqlite:////dev/null/x/a.db", "cannot create the directory of /dev/null/x/a.db: Not a directory"),
         ("mysql://localhost/a", "databases of kind mysql are not supported; use sqlite:"),
         ("nonsense://localhost/a", "databases of kind nonsense are not supported; use sqlite:"),
