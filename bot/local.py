@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import signal
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -134,7 +135,7 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
     context = _configured(context, _own_file(path))
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
         name = repository_name(path)
-        found, uncommitted_before = python_of(path, context, python), before_changes(path)
+        began, found, uncommitted_before = time.monotonic(), python_of(path, context, python), before_changes(path)
         project = context.project(
             tree,
             name,
@@ -144,10 +145,11 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
             copy_of=path,
             commit=Commit(path),
         )
+        made = time.monotonic() - began
         task = _task(TaskKind.REPAIR, name, digest(tree), context)
         before = uncommitted_before or before_last_commit(path)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task), before=before)
-        repaired = replace(repaired, note=project.note)
+        repaired = replace(repaired, note=project.note, environment_seconds=made)
         context.store.tasks.finish(task.id, repaired.status, "")
         if apply and repaired.settled and repaired.proven is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is written now is written whole, and the command ends

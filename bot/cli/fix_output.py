@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 
 from bot.cli.console import Detail, TextTable, print_tables
 from bot.cli.json_output import advice
-from memory.model import Attempt, Confidence, Failure, Proof
+from memory.model import Attempt, Confidence, Doubt, Failure, Proof
 from workers.messages import repair
 from workers.messages.markdown import counted
 from workers.repair.result import Repaired, RepairStatus
@@ -44,7 +44,9 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         _print_left(proven.proof, out, detail)
     else:
         nearest = () if detail is Detail.ALL else tuple(each.reflection for each in result.attempts[-1:])  # all follow
-        for line in filter(None, (*nearest, advice(result))):
+        made = result.environment_seconds
+        first = f"{made:.0f} s were for the environment, beside the budget." if made >= 1 and result.effort else ""
+        for line in filter(None, (*nearest, first, advice(result))):
             out.print(line, markup=False)
     print_some(repair.set_aside_lines(result.set_aside, each=detail is Detail.ALL), out, detail, before="set aside: ")
     print_some(result.flaky, out, detail, before="failed once, and passed when run again: ")
@@ -81,10 +83,11 @@ def why_unsettled(result: Repaired) -> str | None:
         return f"but {unusual(proof)}"
     if proof.cut:
         return "but the time was up before all tests ran with it"
-    if proof.confidence is Confidence.UNIQUE:
-        return "and it is an unlikely edit, found after many others"
     if proof.confidence is Confidence.DISPUTED:
         return f"and with others that behave differently ({proof.plausible} in all)"
+    if proof.unlikely:
+        late = proof.doubt is Doubt.FAR_FETCHED
+        return f"and it is an unlikely edit, {'found after many others' if late else 'of a kind that fits tests by chance'}"
     return f"and with others that could not be compared ({proof.plausible} in all)"
 
 

@@ -35,6 +35,7 @@ def repaired_json(result: Repaired) -> Json:
         "test_runs": result.test_runs,
         "seconds": round(result.seconds, 3),
         "proof_seconds": round(result.proof_seconds, 3),
+        "environment_seconds": round(result.environment_seconds, 3),
         "advice": advice(result) or None,
         "note": result.note or None,
         "decision_ids": [attempt.decision_id for attempt in result.attempts],
@@ -45,7 +46,7 @@ def cannot_run(reason: str) -> Json:
     """`apprentice fix --json` when nothing could be run."""
     none: Json = dict.fromkeys(("failure", "patch", "proof", "unproven", "question", "advice", "note"))
     empty: Json = {name: [] for name in ("attempts", "flaky", "set_aside", "decision_ids")}
-    zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0}
+    zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0, "environment_seconds": 0.0}
     return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
 
 

@@ -67,6 +67,7 @@ def test_the_contract(home: Path, shop: Path) -> None:
         "test_runs",
         "seconds",
         "proof_seconds",
+        "environment_seconds",
         "advice",
         "note",
         "decision_ids",

@@ -124,7 +124,8 @@ class Repaired:
     failing tests where none is proven, and no time was left for its proof.
 
     `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` holds
-    why nothing here can repair other failures, by test, and `note` says where the tests ran, if that is unusual.
+    why nothing here can repair other failures, by test, and `note` says where the tests ran, if that is unusual;
+    `environment_seconds`, beside `seconds`, went into finding or making it.
     """
 
     status: RepairStatus
@@ -139,6 +140,7 @@ class Repaired:
     effort: SearchEffort | None = None
     set_aside: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    environment_seconds: float = 0.0
     first: FirstPlausible | None = None
     others: int = 0
     skipped: int = 0

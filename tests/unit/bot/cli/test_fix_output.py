@@ -11,7 +11,17 @@ from rich.console import Console
 
 from bot.cli.console import Detail
 from bot.cli.fix_output import print_repaired, verdict
-from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
+from memory.model import (
+    Attempt,
+    AttemptOutcome,
+    Confidence,
+    DistinguishingCall,
+    Doubt,
+    Failure,
+    Family,
+    Proof,
+    SuiteCount,
+)
 from workers.repair.result import Repaired, RepairStatus, SearchEffort
 
 SCREEN = 24
@@ -166,6 +176,16 @@ def test_all_that_is_known() -> None:
             ),
         ),
         (
+            replace(PROOF, confidence=Confidence.AGREED, plausible=4, doubt=Doubt.SHIFTED),
+            RepairStatus.UNDECIDED,
+            snapshot(
+                [
+                    "undecided: 500 failing tests pass with a change, and it is an unlikely edit, of a kind that fits tests by chance; 2 candidates tried; 12.3 s",
+                    "not applied; add a test of what is meant and run again, or apply it yourself:",
+                ]
+            ),
+        ),
+        (
             replace(PROOF, cut=True),
             RepairStatus.UNDECIDED,
             snapshot(
@@ -196,7 +216,7 @@ def test_all_that_is_known() -> None:
             ),
         ),
     ],
-    ids=["unusual", "cut", "disputed", "uncompared"],
+    ids=["unusual", "shifted", "cut", "disputed", "uncompared"],
 )
 def test_what_is_not_settled(proof: Proof, status: RepairStatus, shown: list[str]) -> None:
     """A change that a person has to decide on is called undecided, with the reason, and never applied."""
@@ -267,6 +287,15 @@ def test_a_change_for_whose_proof_no_time_was_left() -> None:
         ]
     )
     assert lines[-2].endswith("To get further, give more time (--budget 180).")
+
+
+def test_the_time_for_the_environment_is_named() -> None:
+    """Where the time of the command went, what is beside the budget too."""
+    effort = SearchEffort(
+        candidates=40, searching=60.0, reproducing=9.0, proving=0.0, budget=120.0, whole=False, exhausted=True
+    )
+    lines = printed(replace(result(RepairStatus.NOT_FIXED, LOST), effort=effort, environment_seconds=44.2))
+    assert lines[-3] == "44 s were for the environment, beside the budget."
 
 
 def test_a_model_counts_in_steps() -> None:

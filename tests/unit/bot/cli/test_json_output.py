@@ -123,6 +123,7 @@ def test_a_fix_that_is_disputed() -> None:
         "test_runs": 14,
         "seconds": 1.235,
         "proof_seconds": 0.0,
+        "environment_seconds": 0.0,
         "advice": None,
         "note": None,
         "decision_ids": ["d1", "d2"],
