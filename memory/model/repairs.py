@@ -97,7 +97,8 @@ class Doubt(StrEnum):
     """Why a change that nothing disputes is asked about all the same.
 
     `search_cut`: too few others were tried. `far_fetched`: it is an unlikely one. `prone`: of a kind that often fits the
-    tests and nothing else. `silences`: of a kind that may silence a test. `shifted`: it adds a number that fits the tests.
+    tests and nothing else. `silences`: of a kind that may silence a test. `coincides`: of a kind
+    that fits a few values by chance, as when it adds a number.
     """
 
     NONE = ""
@@ -105,7 +106,7 @@ class Doubt(StrEnum):
     FAR_FETCHED = "far_fetched"
     PRONE = "prone"
     SILENCES = "silences"
-    SHIFTED = "shifted"
+    COINCIDES = "coincides"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +175,9 @@ class Proof:
 
     @property
     def unlikely(self) -> bool:
-        """Whether it is a far-fetched change that no other agrees with, or adds a number: many numbers agree on few values."""
+        """Whether it is a far-fetched change that no other agrees with, or of a kind that fits few values by chance."""
         far_fetched = self.doubt is Doubt.FAR_FETCHED and self.confidence is not Confidence.AGREED
-        return far_fetched or self.doubt is Doubt.SHIFTED
+        return far_fetched or self.doubt is Doubt.COINCIDES
 
     @property
     def undecided(self) -> bool:

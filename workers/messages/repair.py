@@ -237,9 +237,9 @@ _DOUBTS = {
         "The search came to it after many likelier edits, and a late one passes by chance more often: please check that it "
         "is right."
     ),
-    Doubt.SHIFTED: (
-        "It adds a number to a value or takes one away, which often fits the tested values alone: please check that it is "
-        "right."
+    Doubt.COINCIDES: (
+        "It adds a number to a value or takes one away, or compares the texts of two values, which often fits the tested "
+        "values alone: please check that it is right."
     ),
     Doubt.PRONE: (
         "It changes when something is done, which often fits the tests and nothing else: please check that it is right."

@@ -121,7 +121,7 @@ UNCOMPARED = replace(
         (replace(DISPUTED, share=0.9, doubt=Doubt.FAR_FETCHED), RepairStatus.UNDECIDED),
         (replace(PROOF, confidence=Confidence.UNIQUE, doubt=Doubt.FAR_FETCHED), RepairStatus.UNDECIDED),
         (replace(PROOF, confidence=Confidence.AGREED, doubt=Doubt.FAR_FETCHED), RepairStatus.FIXED),
-        (replace(PROOF, confidence=Confidence.AGREED, doubt=Doubt.SHIFTED), RepairStatus.UNDECIDED),
+        (replace(PROOF, confidence=Confidence.AGREED, doubt=Doubt.COINCIDES), RepairStatus.UNDECIDED),
         (replace(PROOF, cut=True), RepairStatus.UNDECIDED),
         (UNCOMPARED, RepairStatus.UNDECIDED),
         (replace(DISPUTED, confidence=Confidence.AGREED), RepairStatus.FIXED),

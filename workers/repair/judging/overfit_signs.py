@@ -34,6 +34,7 @@ class Kind(Enum):
     SWALLOWED = ("swallowed", 0.1)
     SPECIAL_CASE = ("special case", 0.05)
     SHIFTED = ("shifted by a number", 0.3)
+    AS_TEXT = ("compared as text", 0.3)
 
     def __init__(self, _name: str, factor: float) -> None:
         self.factor = factor
@@ -47,6 +48,11 @@ class Kind(Enum):
     def silences(self) -> bool:
         """Whether an edit of this kind may rather silence a test than repair what it tests."""
         return self in (Kind.CONSTANT_RESULT, Kind.DELETED, Kind.TEXTLESS, Kind.SWALLOWED, Kind.SPECIAL_CASE)
+
+    @property
+    def coincides(self) -> bool:
+        """Whether an edit of this kind often fits the tested values alone, as its rivals do."""
+        return self in (Kind.SHIFTED, Kind.AS_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +198,18 @@ def _of_expression(change: TreeChange) -> Kind:
         return Kind.SPECIAL_CASE if _is_telling_test(new.test, known=_constants(old)) else Kind.GUARD
     if isinstance(new, ast.Constant) and not isinstance(old, ast.Constant):
         return Kind.CONSTANT_CONDITION if change.condition else Kind.CONSTANT_RESULT
-    shifted = isinstance(new, ast.BinOp) and _equal(new.left, old) and _is_shift(new, least=2)
-    return Kind.SHIFTED if shifted else Kind.PLAIN
+    if isinstance(new, ast.BinOp) and _equal(new.left, old) and _is_shift(new, least=2):
+        return Kind.SHIFTED
+    return Kind.AS_TEXT if _compares_texts(new) and not _compares_texts(old) else Kind.PLAIN
+
+
+def _compares_texts(node: ast.AST) -> bool:
+    """Whether the texts of two values are compared, `str(a) < str(b)`: 10 comes before 9, and 1 equals "1"."""
+    sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+    return bool(sides) and all(
+        isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and side.func.id in ("str", "repr")
+        for side in sides
+    )
 
 
 def _has_message(node: ast.AST) -> bool:

@@ -227,8 +227,8 @@ def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
     alone = len(field.edits) == 1
     if kind.silences:
         return Doubt.SILENCES
-    if kind is Kind.SHIFTED:
-        return Doubt.SHIFTED
+    if kind.coincides:
+        return Doubt.COINCIDES
     if alone and kind.prone:
         return Doubt.PRONE
     if worth_of_best < FAR_FETCHED * field.suspicion * field.edits[best].weight:

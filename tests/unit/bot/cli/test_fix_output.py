@@ -176,7 +176,7 @@ def test_all_that_is_known() -> None:
             ),
         ),
         (
-            replace(PROOF, confidence=Confidence.AGREED, plausible=4, doubt=Doubt.SHIFTED),
+            replace(PROOF, confidence=Confidence.AGREED, plausible=4, doubt=Doubt.COINCIDES),
             RepairStatus.UNDECIDED,
             snapshot(
                 [
@@ -216,7 +216,7 @@ def test_all_that_is_known() -> None:
             ),
         ),
     ],
-    ids=["unusual", "shifted", "cut", "disputed", "uncompared"],
+    ids=["unusual", "coincides", "cut", "disputed", "uncompared"],
 )
 def test_what_is_not_settled(proof: Proof, status: RepairStatus, shown: list[str]) -> None:
     """A change that a person has to decide on is called undecided, with the reason, and never applied."""

@@ -76,7 +76,8 @@ def test_edits_that_cannot_be_compared_are_not_said_to_agree() -> None:
         (Kind.WIDENED, True, Doubt.PRONE),
         (Kind.GUARD, False, Doubt.PRONE),
         (Kind.DELETED, True, Doubt.SILENCES),
-        (Kind.SHIFTED, True, Doubt.SHIFTED),
+        (Kind.SHIFTED, True, Doubt.COINCIDES),
+        (Kind.AS_TEXT, True, Doubt.COINCIDES),
     ],
 )
 def test_a_unique_edit_may_be_doubtful(kind: Kind, thorough: bool, doubt: Doubt) -> None:
