@@ -274,6 +274,10 @@ def confidence(proof: Proof) -> str:
     return f"{text} {_DOUBTS[proof.doubt]}".strip()
 
 
+UNSHOWN = "a part of the result that is not shown, or what the call changes, differs"
+"""Why two changes differ on a call whose result reads the same."""
+
+
 def asked_result(proof: Proof) -> str:
     """The question which of two changes is right, in plain words; empty when there is none."""
     telling = proof.telling
@@ -281,6 +285,9 @@ def asked_result(proof: Proof) -> str:
         return ""
     if not telling.call:
         return "Which is right: this change or the other one? No call was found that tells them apart."
+    if telling.this == telling.other:
+        same = f"{telling.call} → {telling.this} with both, but {UNSHOWN}."
+        return f"Which is right: this change or the other one? {same}"
     return f"Which is right: {telling.call} → {telling.this} (this change) or {telling.other} (the other one)?"
 
 
@@ -289,7 +296,10 @@ def _question(proof: Proof) -> list[str]:
     telling = proof.telling
     if telling is None:
         return []
-    apart = f"{name(telling.call)} gives {name(telling.this)} with this change, and {name(telling.other)} with this one instead:"
+    if telling.this == telling.other:
+        apart = f"{name(telling.call)} gives {name(telling.this)} with this change and with this one, but {UNSHOWN}:"
+    else:
+        apart = f"{name(telling.call)} gives {name(telling.this)} with this change, and {name(telling.other)} with this one instead:"
     return [
         "",
         "**Which result is right?**" if telling.call else "**Which change is right?**",

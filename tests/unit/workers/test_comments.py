@@ -188,6 +188,16 @@ def test_a_disputed_repair_asks_which_result_is_right() -> None:
     assert asked_result(PROOF) == ""
 
 
+def test_results_that_read_the_same_are_not_offered_as_two() -> None:
+    """The question says that they differ in what is not shown."""
+    assert DISPUTED.telling is not None
+    alike = replace(DISPUTED, telling=replace(DISPUTED.telling, other=DISPUTED.telling.this))
+    assert asked_result(alike) == snapshot(
+        "Which is right: this change or the other one? total([`@all`]) → 0 with both, but a part of the result that is not shown, or what the call changes, differs."
+    )
+    assert "gives `0` with this change and with this one, but a part" in fix_for_fork(attempt(alike))
+
+
 @pytest.mark.parametrize("mark", ["[skip ci]", "[ci skip]", "[no ci]", "[Skip Actions]", "[actions skip]"])
 def test_a_tests_name_skips_no_ci(mark: str) -> None:
     """Only we say whether CI waits: the name of a parametrised test is broken up where it would be a mark."""

@@ -120,7 +120,12 @@ def telling(field: Field, one: int, other: int, patch: str) -> DistinguishingCal
     differing = [key for key in weights if left[key].outcome != right[key].outcome]
     if not differing:
         return none
-    best = min(differing, key=lambda key: (-weights[key], left[key].raised + right[key].raised, len(left[key].call)))
+
+    def plainness(key: str) -> tuple[float, bool, int, int]:
+        one, other = left[key], right[key]
+        return -weights[key], one.text == other.text, one.raised + other.raised, len(one.call)
+
+    best = min(differing, key=plainness)
     return DistinguishingCall(call=left[best].call, this=left[best].text, other=right[best].text, patch=patch)
 
 

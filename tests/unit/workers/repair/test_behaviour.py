@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from memory.model import DistinguishingCall, EditShape
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
@@ -75,6 +77,14 @@ def test_the_telling_call_is_a_simple_one_on_which_nothing_raises() -> None:
     assert telling(compared(left, right), 0, 1, "diff") == DistinguishingCall(
         call="f(333)", this="a", other="b", patch="diff"
     )
+
+
+def test_a_call_whose_results_read_alike_tells_less() -> None:
+    """What it does to its arguments may differ; a longer call with other results says more."""
+    one, other = replace(call("1", "a"), text="False"), replace(call("1", "b"), text="False")
+    shown = telling(compared(observed(one, call("333", "a")), observed(other, call("333", "b"))), 0, 1, "diff")
+    assert shown == DistinguishingCall(call="f(333)", this="a", other="b", patch="diff")
+    assert telling(compared(observed(one), observed(other)), 0, 1, "diff").call == "f(1)"
 
 
 def test_nothing_tells_edits_apart_that_are_alike_or_unknown() -> None:
