@@ -107,10 +107,13 @@ def test_what_failed_before_the_changes_is_set_aside(tmp_path: Path) -> None:
         "test_a.py::test_old": "it fails without the latest changes of test_a.py, test_new.py, too"
     }
     assert not seen.whole
+    assert not seen.broken, "a changed test breaks no code"
     seen = reproduce(Bubblewrap(), project, before={"sums.py": RIGHT.encode()})
     assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
+    assert seen.broken
     seen = reproduce(Bubblewrap(), project, before={"sums.py": SOURCE.encode()})
     assert len(seen.failing_report.failing()) == 2, "where all of them failed before, all are looked at"
+    assert not seen.broken
 
 
 def test_tests_that_name_what_was_changed_run_before_the_suite(tmp_path: Path) -> None:

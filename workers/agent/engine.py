@@ -220,7 +220,8 @@ class LlmEngine:
 
 def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignment:
     failure, reproduction = case.failure, case.reproduction
-    found = suspects(failure, reproduction.lines, reproduction.passing, sources=case.sources)
+    before = reproduction.before if reproduction.broken else {}
+    found = suspects(failure, reproduction.lines, reproduction.passing, sources=case.sources, before=before)
     files = dict.fromkeys(test.partition("::")[0] for test in failure.failing_tests)
     return Assignment(
         repository=case.task.repository,

@@ -53,7 +53,8 @@ class Reproduction:
     passed when run again, `set_aside` why other failures cannot be repaired here, by id. `moved` are
     functions whose parameters have other ids in each process. `lines` maps test id → path → executed lines (empty when
     tracing failed), for the failing tests and for `passing`, tests that passed both times. `seconds` is the time of all this.
-    `before` holds the files that were changed as they had been, None for new ones.
+    `before` holds the files that were changed as they had been, None for new ones; `broken` says that something that fails
+    passes with them.
     """
 
     report: TestReport
@@ -66,6 +67,7 @@ class Reproduction:
     moved: frozenset[str] = frozenset()
     seconds: float = 0.0
     before: Mapping[str, bytes | None] = field(default_factory=dict)
+    broken: bool = False
 
     @property
     def failing_report(self) -> TestReport:
@@ -95,9 +97,8 @@ def reproduce(
     allowance = TimeAllowance(limits or Limits(), seconds)
     with allowance.used():
         first = first_run(sandbox, project, named, before, allowance)
-        first = replace(
-            first, set_aside={**first.set_aside, **_failed_before(sandbox, project, first, before, allowance)}
-        )
+        failed_before, broken = _without_changes(sandbox, project, first, before, allowance)
+        first = replace(first, set_aside={**first.set_aside, **failed_before})
         there = without(first.report, set(first.set_aside))
         failing = [result.id for result in first.failing()]
         if not failing and not first.whole and (there.results or first.report.out_of_time):
@@ -122,23 +123,26 @@ def reproduce(
         moved=moved,
         seconds=allowance.elapsed(),
         before=before,
+        broken=broken,
     )
 
 
-def _failed_before(
+def _without_changes(
     sandbox: Sandbox, project: Project, first: FirstRun, before: Mapping[str, bytes | None], allowance: TimeAllowance
-) -> dict[str, str]:
-    """The failures that are no work of the changes, by id with the reason; none where all of them are not."""
+) -> tuple[dict[str, str], bool]:
+    """The failures that are no work of the changes, by id with the reason, and whether one is; none where all of them are not."""
     failing = {result.id for result in first.failing()}
-    if not before or not 1 < len(failing) <= MOST_NAMED:
-        return {}
+    tests_alone = all(map(is_test_path, before))
+    if not before or not (1 if not tests_alone else 2) <= len(failing) <= MOST_NAMED:
+        return {}, False
     limits = allowance.limits(SECOND_LOOK_WALL)
     run = run_tests(
         sandbox, project, tests=sorted(failing), overlay=before, limits=limits, test_seconds=TRACED_TEST_SECONDS
     )
     same = failing & {result.id for result in run.report.failing() if result.error_type != "Timeout"}
     reason = f"it fails without the latest changes of {named(sorted(before))}, too"
-    return dict.fromkeys(same, reason) if same < failing else {}
+    broken = not failing.isdisjoint(result.id for result in run.report.passing())
+    return dict.fromkeys(same, reason) if same < failing else {}, broken and not tests_alone
 
 
 def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:

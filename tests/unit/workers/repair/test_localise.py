@@ -10,7 +10,7 @@ import pytest
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
 from workers.repair.engines.search.control_dependence import deciding_lines
-from workers.repair.engines.search.localise import suspects
+from workers.repair.engines.search.localise import changed_lines, suspects
 
 SHOP = dedent(
     """\
@@ -50,6 +50,35 @@ def frame(line: int, path: str = "shop.py") -> Frame:
 
 def run(*lines: int) -> dict[str, frozenset[int]]:
     return {"shop.py": frozenset(lines), "tests/test_shop.py": frozenset({2})}
+
+
+def test_lines_of_a_change_that_broke_the_tests_come_first() -> None:
+    """They are ranked among themselves, and all others count less; a change of other files says nothing."""
+    coverage = {"tests/test_shop.py::test_price": run(5, 9, 10, 11), "ok": run(5, 9, 11), "fine": run(5, 11)}
+    before = {
+        "shop.py": SHOP.replace("total > LIMIT", "total >= LIMIT").replace("return total", "return -total").encode()
+    }
+    usual = suspects(failure(), coverage, ["ok", "fine"], sources=FILES)
+    found = suspects(failure(), coverage, ["ok", "fine"], sources=FILES, before=before)
+    scores = {each.line: each.score for each in found}
+    assert (usual[0].line, [each.line for each in found[:2]]) == (10, [9, 11])
+    assert (scores[9], scores[10]) == (1.0, pytest.approx(0.4 * usual[0].score))
+    assert suspects(failure(), coverage, ["ok", "fine"], sources=FILES, before={"other.py": None}) == usual
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a\nb\nc\n", "a\nB\nc\n", {2}),
+        ("a\nc\n", "a\nb\nc\n", {2}),
+        ("a\nb\nc\n", "a\nc\n", {2}),
+        ("", "a\nb\n", {1, 2}),
+        ("a\n", "a\n", set()),
+    ],
+)
+def test_the_lines_of_a_change(before: str, after: str, lines: set[int]) -> None:
+    """New ones, and the one after a place where lines were removed."""
+    assert changed_lines(before.encode(), after) == lines
 
 
 def test_lines_that_only_failing_tests_run_come_first() -> None:

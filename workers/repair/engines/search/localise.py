@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import TypeVar
 
 from memory.model import Failure, Family
@@ -68,6 +69,9 @@ CONSTRUCTOR = 0.9
 NAMED_MODULE = 0.3
 """What the lines of a module are worth of which only its name is known."""
 
+UNCHANGED = 0.4
+"""What is left to other lines where a change broke the tests: it brought the fault, or else laid it bare."""
+
 ORACLE = 0.3
 """What is left to lines that decide whether an assertion holds; see `_lowered`."""
 
@@ -87,11 +91,13 @@ def suspects(
     passing: Collection[str],
     *,
     sources: Mapping[str, str],
+    before: Mapping[str, bytes | None] = {},
 ) -> list[Suspect]:
     """Lines that may be at fault, likeliest first; only Python files of `sources` that are no tests.
 
     `lines` holds, by test id and path, the lines that a test ran; without it the traceback alone speaks.
-    A score goes to every line of the innermost statement around.
+    A score goes to every line of the innermost statement around. `before` holds the files of a change that broke the tests,
+    as they had been, None for new ones.
     """
     blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not is_test_path(path)}
     outlines = {path: Outline(text) for path, text in blamed.items()}
@@ -109,7 +115,8 @@ def suspects(
     _raise(scores, _named_by_tests(failure, scores, outlines))
     if failure.family is Family.ASSERTION:
         scores = _lowered(scores, used, sources, outlines)
-    spread = _spread(scores, outlines)
+    changed = {path: changed_lines(before[path] or b"", text) for path, text in blamed.items() if path in before}
+    spread = _of_change(_spread(scores, outlines), changed)
     ordered = sorted(spread.items(), key=lambda item: (-item[1], item[0]))
     return [Suspect(path=path, line=line, score=min(1.0, score)) for (path, line), score in ordered if score > 0]
 
@@ -362,6 +369,23 @@ def _spread(scores: Lines, outlines: Outlines) -> Lines:
         lines = outlines[path].statements.get(line, range(line, line + 1))
         _raise(spread, {(path, n): score for n in lines})
     return spread
+
+
+def changed_lines(before: bytes, after: str) -> frozenset[int]:
+    """The lines, from 1, that are new in a text, and the one after a place where lines were removed."""
+    old, new = before.decode(errors="replace").splitlines(), after.splitlines()
+    steps = SequenceMatcher(None, old, new).get_opcodes()
+    places = (range(i + 1, max(j, i + 1) + 1) for kind, _, _, i, j in steps if kind != "equal")
+    return frozenset(line for lines in places for line in lines)
+
+
+def _of_change(scores: Lines, changed: Mapping[str, frozenset[int]]) -> Lines:
+    """More for the lines of a change, the likeliest of which is as suspect as a line can be, and less for all others."""
+    touched = {key: score for key, score in scores.items() if key[1] in changed.get(key[0], ())}
+    likeliest = max(touched.values(), default=0.0)
+    if not likeliest:
+        return scores
+    return {k: touched[k] / likeliest if k in touched else UNCHANGED * score for k, score in scores.items()}
 
 
 def _raise(scores: dict[Key, float], others: Mapping[Key, float]) -> None:

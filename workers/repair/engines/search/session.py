@@ -88,7 +88,8 @@ class SearchSession:
         self._near = NearMisses(failure)
         self._narrowed: set[tuple[str, int]] = set()
         self.sources = sources_of(project, reproduction) if sources is None else sources
-        found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
+        before = reproduction.before if reproduction.broken else {}
+        found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources, before=before)
         self._suspects = [each for each in found if project.paths.hold(each.path)]
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
