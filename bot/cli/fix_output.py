@@ -19,6 +19,9 @@ THEME = "ansi_dark"
 SHOWN = 10
 """So many of a kind are listed: failing tests, what was set aside, files that were not read."""
 
+WORTH_NAMING = 10.0
+"""The fewest seconds of making an environment that the answer gives."""
+
 
 def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: bool, detail: Detail) -> None:
     """The verdict and, unless that is all, what it rests on."""
@@ -43,7 +46,11 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
     else:
         nearest = () if detail is Detail.ALL else tuple(each.reflection for each in result.attempts[-1:])  # all follow
         made = result.environment_seconds
-        environment = f"Making the environment: {made:.0f} s, beside the budget." if made >= 1 and result.effort else ""
+        environment = (
+            f"Making the environment: {made:.0f} s, beside the budget."
+            if made >= WORTH_NAMING and result.effort
+            else ""
+        )
         for line in filter(None, (*nearest, environment, advice(result))):
             out.print(line, markup=False)
     print_some(repair.set_aside_lines(result.set_aside, each=detail is Detail.ALL), out, detail, before="set aside: ")
