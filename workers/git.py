@@ -18,11 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Actor
-from workers.errors import CannotRun, Gone, Retryable, TokenRefused, Unavailable
+from workers.errors import BadInput, CannotRun, Gone, Retryable, TokenRefused, Unavailable
 from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, commit_time, run_git
 from workers.ports import Limits
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
+_LACKING = re.compile(r"(?:upload|index)-pack|bad pack header")
 _GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object) (\S+)")
 
 _AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
@@ -56,7 +57,10 @@ class Mirror:
         self._fetching = fetching
 
     def fetch(self, *wanted: str) -> None:
-        """Fetch commits, branches or full refs; raises Retryable when the remote is unreadable, Gone when it lacks one."""
+        """Fetch commits, branches or full refs; raises Retryable when the remote is unreadable, Gone when it lacks one.
+
+        Raises BadInput for a directory that lacks objects, as a partial clone does.
+        """
         self._create()
         missing = [ref for ref in wanted if not self._has(ref)]
         if not missing:
@@ -69,6 +73,9 @@ class Mirror:
             if lost := _GONE.search(str(error)):
                 why = "it was force-pushed away or deleted; push again, or ask again once it is back"
                 raise Gone(f"{lost[1]} is no longer at {self._url}: {why}") from error
+            if _LACKING.search(str(error)) and Path(self._url).is_dir():
+                how = f"get them with `git -C {self._url} fetch --refetch --no-filter origin`"
+                raise BadInput(f"{self._url} lacks objects of its history, as a partial clone does; {how}") from error
             raise _translation(f"{self._url} could not be fetched from", error) from error
         config = {"gc.auto": "2000", "gc.autoPackLimit": "20", "gc.autoDetach": "false"}
         with suppress(CannotRun):  # the mirror serves as it is; the next fetch tries again

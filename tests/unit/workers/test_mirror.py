@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Actor
 from tests.unit.workers.history.conftest import Branch
-from workers.errors import Gone, Retryable
+from workers.errors import BadInput, Gone, Retryable
 from workers.git import Mirror
 
 OURS = Actor(id=900, login="apprentice[bot]", is_bot=True)
@@ -54,6 +54,20 @@ def test_what_is_gone_is_told_from_what_cannot_be_reached(branch: Branch, mirror
             mirror.fetch(missing)
     with pytest.raises(Gone, match="none"):
         mirror.tip("none")
+
+
+def test_a_partial_clone_is_named_with_what_completes_it(branch: Branch, tmp_path: Path) -> None:
+    """Its objects are not fetched from elsewhere for a review; what the message names makes the clone whole."""
+    branch.commit({"a.py": "x = 1\n"})
+    head = branch.commit({"a.py": "x = 2\n"})
+    branch.git("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "clone"
+    branch.git("clone", "--quiet", "--filter=blob:none", branch.root.as_uri(), str(clone))
+    ours = Mirror(tmp_path / "mirror", str(clone))
+    with pytest.raises(BadInput, match="fetch --refetch --no-filter origin"):
+        ours.fetch(head)
+    branch.git("-C", str(clone), "fetch", "--quiet", "--refetch", "--no-filter", "origin")
+    assert ours.fetch(head) is None
 
 
 def test_a_name_is_a_name_whatever_it_holds(branch: Branch, mirror: Mirror) -> None:
