@@ -118,7 +118,7 @@ class Settings(BaseSettings):
         return self
 
     def database(self) -> str:
-        return self.database_url or f"sqlite:///{self.home / 'apprentice.db'}"
+        return self.database_url or f"sqlite:///{self.home.absolute() / 'apprentice.db'}"
 
 
 class WebSettings(Settings):

@@ -9,6 +9,7 @@ import pytest
 from bot.doctor import CheckState, examine
 from bot.processes import process_specs
 from memory.rewards import WEIGHTS_VERSION
+from memory.store import open_store
 from tests.databases import migrated_store
 from workers.context import check_worker, open_context
 from workers.errors import BadInput
@@ -97,6 +98,15 @@ def test_the_home_in_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APPRENTICE_MINT_SOCKET", "~/mint.sock")
     settings = load(WorkerSettings)
     assert (settings.home, settings.socket()) == (Path.home() / "state", Path.home() / "mint.sock")
+
+
+def test_a_relative_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that is relative to the working directory has a database."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("APPRENTICE_HOME", "state")
+    with open_store(load(WorkerSettings).database()) as store:
+        assert store.inbox.delivery_count() == 0
+    assert (tmp_path / "state" / "apprentice.db").exists()
 
 
 @pytest.mark.parametrize("name", ["SANDBOX_WALL_SECONDS", "MODEL_USD_PER_RUN", "LEASE_SECONDS"])
