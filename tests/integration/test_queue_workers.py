@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from structlog.testing import capture_logs
 
 from memory.model import Actor
 from memory.model.jobs import JobState
@@ -27,6 +28,7 @@ from workers.errors import Retryable
 from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef, ReviewPull
 from workers.queue.celery_app import depth, make_celery, send
 from workers.queue.enqueue import enqueue, rows
+from workers.queue.idle import IdleProcess, IdleTimes
 from workers.queue.sweeper import sweep
 from workers.redaction import redact
 from workers.settings import Settings
@@ -274,6 +276,15 @@ def test_no_broker(tmp_path: Path) -> None:
     celery = make_celery(Settings(home=tmp_path, broker_url="redis://127.0.0.1:1/0"))
     with pytest.raises(Retryable, match="the broker refuses messages"):
         send(celery, ["a"])
+
+
+def test_a_message_without_a_database(tmp_path: Path) -> None:
+    """A database that is away when a message comes, as at its restart, costs one line and no traceback."""
+    with migrated_store(tmp_path / "apprentice.db") as store, capture_logs() as log:
+        store.close()
+        (tmp_path / "apprentice.db").unlink()
+        IdleProcess(lambda: store.inbox.delivery_count() > 0, lambda: 0, IdleTimes()).on_message()
+    assert [each["event"] for each in log] == ["look for jobs postponed"]
 
 
 def test_the_name_of_a_broker(tmp_path: Path) -> None:

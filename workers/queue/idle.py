@@ -49,6 +49,8 @@ class IdleProcess:
             try:
                 while self._run_next():
                     pass
+            except (StoreError, Retryable) as error:
+                _log.warning("look for jobs postponed", error=str(error))
             finally:
                 self._last_message, self._overdue = time.monotonic(), 0
 
