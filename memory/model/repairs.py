@@ -97,8 +97,8 @@ class Doubt(StrEnum):
     """Why a change that nothing disputes is asked about all the same.
 
     `search_cut`: too few others were tried. `far_fetched`: it is an unlikely one. `prone`: of a kind that often fits the
-    tests and nothing else. `silences`: of a kind that may silence a test. `coincides`: of a kind
-    that fits a few values by chance, as when it adds a number.
+    tests and nothing else. `silences`: of a kind that may silence a test. `coincides`: of a kind that
+    fits a few values by chance, as when it adds a number.
     """
 
     NONE = ""

@@ -58,9 +58,9 @@ def learn(
 ) -> LearnedHistory:
     """Read the last `most` changes of the branch `tip` in the git directory, or of these those since it was last read.
 
-    Where older ones are wanted than were read then, all are read anew. A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
-    two horizons earlier, and the first of them only warms up. `detectors` read instead of all of ruff and bandit. Raises
-    BadInput where `tip` names no commit.
+    Where older ones are wanted than were read then, all are read anew. A finding is followed for a horizon, and known ones
+    must be known before others are new: after a break reading begins two horizons earlier, and the first of them only warms
+    up. `detectors` read instead of all of ruff and bandit. Raises BadInput where `tip` names no commit.
     """
     (tip,) = local_commits(directory, (tip,))
     places = positions(directory, tip)

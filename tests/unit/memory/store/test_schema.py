@@ -180,6 +180,14 @@ def test_the_directory_is_made(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_sqlite_keeps_pools_in_the_order_of_their_key(tmp_path: Path) -> None:
+    """A choice reads their rows in half the time so."""
+    with migrated_store(tmp_path / "apprentice.db"), sqlite3.connect(tmp_path / "apprentice.db") as file:
+        ((made_by,),) = file.execute("SELECT sql FROM sqlite_master WHERE name = 'pools'")
+    file.close()
+    assert "WITHOUT ROWID" in made_by
+
+
 def test_commits_are_on_disk(tmp_path: Path) -> None:
     """Every SQLite connection syncs its commits, queues for the write lock and checks foreign keys."""
     database = connect(f"sqlite:///{tmp_path / 'a.db'}")
