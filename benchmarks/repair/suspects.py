@@ -137,12 +137,13 @@ def measured(cases: Sequence[Case]) -> Iterator[tuple[Case, dict[str, float]]]:
 
 
 def report(found: Mapping[str, Sequence[Mapping[str, float]]]) -> list[tuple[str, str]]:
-    """A row for each way, of the places by package: how often near, and how far compared with the present way's places.
+    """A row for each way, of the places by package: how often near, and how far compared with the `PRESENT` way's places.
 
     The ratio is a geometric mean over cases; its interval is over packages, as cases of one are alike.
     """
     rows = []
-    for way in WAYS:
+    ways = next(iter(found.values()))[0]
+    for way in ways:
         every = [case[way] for cases in found.values() for case in cases]
         logs = [[math.log(case[way] / case[PRESENT]) for case in cases] for cases in found.values()]
         ratio = bootstrap([(sum(each), len(each)) for each in logs], ratio_of_sums)
