@@ -88,7 +88,7 @@ def why_unsettled(result: Repaired) -> str | None:
         return f"but {unusual(proof)}"
     if proof.cut:
         return "but the time was up before all tests ran with it"
-    if proof.confidence is Confidence.DISPUTED:
+    if proof.confidence is Confidence.DISPUTED and proof.clusters > 1:
         return f"and with others that behave differently ({proof.plausible} in all)"
     if proof.unlikely:
         late = proof.doubt is Doubt.FAR_FETCHED

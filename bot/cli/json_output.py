@@ -72,7 +72,18 @@ def _compared(compared: ComparedTests) -> Json:
 
 def _proof(proof: Proof) -> Json:
     challenged = ("perturbed", "canaries", "plain", "unusual")
-    judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share", "cut")
+    judged = (
+        "confidence",
+        "doubt",
+        "asked",
+        "undecided",
+        "plausible",
+        "alike",
+        "clusters",
+        "uncompared",
+        "share",
+        "cut",
+    )
     counts = ("passed", "failed", "skipped", "collected")
     suite = _fields(proof.suite, *counts)
     rest = None if proof.rest is None else {**_fields(proof.rest, *counts), "unrun": proof.unrun}

@@ -129,8 +129,9 @@ class Proof:
     `suite` is the last run of the whole suite (or, for a suggestion, of the covering tests) with the change in place,
     `before` the same run without it, `repeats` how often it was run with the change.
     `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
-    like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all;
-    `telling` is there when these behave in different ways, or might.
+    like this one, `clusters` in how many ways they behave, `uncompared` of how many that is not known though it is of
+    others, and `share`, within (0, 1], is the weight of this way in all; `telling` is there when these behave in different
+    ways, or might.
     `perturbed` counts the failing functions that fail, as they must, where they expect something else; `canaries` says that
     each run reported rightly on two added tests; `plain` counts failing tests that pass without pytest too; `unusual` names
     what the change uses or does that has no place in a repair. Where the test command names a part of the tests, `rest` is
@@ -149,6 +150,7 @@ class Proof:
     plausible: int = 1
     alike: int = 1
     clusters: int = 1
+    uncompared: int = 0
     share: float = 1.0
     telling: DistinguishingCall | None = None
     perturbed: int = 0

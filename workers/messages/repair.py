@@ -98,7 +98,7 @@ def fix_in_review(attempt: Attempt) -> str:
     assert attempt.proof is not None, "only a proven attempt is published"
     if attempt.proof.unusual:
         return fix_unusual(attempt)
-    several = attempt.proof.contested and attempt.proof.clusters > 1
+    several = attempt.proof.contested and attempt.proof.clusters + attempt.proof.uncompared > 1
     return fix_undecided(attempt) if several else _shown("With this change they pass:", attempt)
 
 
@@ -261,9 +261,12 @@ def confidence(proof: Proof) -> str:
             text = f"{others}, and all behave alike on further calls like those of the tests."
         case Confidence.DISPUTED:
             ask = "please decide" if proof.contested else "please check that this one is right"
+            ways = "alike" if proof.clusters == 1 else f"in {proof.clusters} different ways"
             text = (
-                f"{others}, and they behave in {proof.clusters} different ways on further calls, {proof.alike} of them "
-                f"like this one: {ask}."
+                f"{others}. There was time to compare {proof.plausible - proof.uncompared} of them on further calls, where "
+                f"these behave {ways}: {ask}."
+                if proof.uncompared
+                else f"{others}, and they behave {ways} on further calls, {proof.alike} of them like this one: {ask}."
             )
         case Confidence.UNCOMPARED if proof.plausible > 1:
             text = f"{others}, and there was no further call to compare them by: please check that this one is right."

@@ -73,6 +73,14 @@ def attempt(proof: Proof) -> Attempt:
             "4 different edits pass these tests, and all behave",
         ),
         (DISPUTED, "behave in 2 different ways on further calls, 3 of them like this one: please decide."),
+        (
+            replace(DISPUTED, plausible=9, uncompared=6),
+            "There was time to compare 3 of them on further calls, where these behave in 2 different ways: please decide.",
+        ),
+        (
+            replace(DISPUTED, plausible=9, clusters=1, uncompared=6),
+            "3 of them on further calls, where these behave alike",
+        ),
         (replace(PROOF, plausible=2), "no further call to compare them by"),
     ],
 )

@@ -86,7 +86,7 @@ class Proofs:
         best = min(proven, key=lambda number: _left_failing(shown[field.edits[number].candidate]))
         candidate = field.edits[best].candidate
         rival = judged.rival if best == judged.order[0] else judged.order[0]
-        apart = rival if judged.clusters > 1 else None
+        apart = rival if judged.clusters + judged.uncompared > 1 else None
         proof = replace(
             shown[candidate],
             confidence=judged.confidence,
@@ -94,6 +94,7 @@ class Proofs:
             plausible=len(field.edits),
             alike=judged.alike,
             clusters=judged.clusters,
+            uncompared=judged.uncompared,
             share=round(judged.share, 3),
             telling=None if apart is None else telling(field, best, apart, self._diff(field.edits[apart].candidate)),
         )

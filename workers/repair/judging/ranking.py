@@ -135,9 +135,11 @@ def _by_key(observed: Observed) -> Mapping[str, ObservedCall]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedField:
-    """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one.
+    """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one, of those
+    that were observed where any other was.
 
-    `alike` counts the edits of the first cluster, `share` is its part of the weight of all.
+    `alike` counts the edits of the first cluster, `share` is its part of the weight of all. `uncompared` counts the edits
+    that were not observed, each a cluster of its own, where others were; `clusters` are those that were.
     """
 
     order: tuple[int, ...]
@@ -146,6 +148,7 @@ class RankedField:
     confidence: Confidence
     doubt: Doubt
     clusters: int
+    uncompared: int
     rival: int | None
 
 
@@ -156,14 +159,17 @@ def opinion(field: Field) -> RankedField:
     groups = _clusters_best_first(groups, worths, field)
     weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
+    unknown = sum(edit.observed is None for edit in field.edits) if field.comparable() else 0
+    rivals = sorted((group[0] for group in groups[1:]), key=lambda n: field.edits[n].observed is None)
     return RankedField(
         order=tuple(n for group in groups for n in group),
         alike=len(groups[0]),
         share=weights[0] / sum(weights) if sum(weights) else 1 / len(groups),
         confidence=_confidence(field, len(groups)),
         doubt=_doubt(field, best, worths[best]),
-        clusters=len(groups),
-        rival=groups[1][0] if len(groups) > 1 else None,
+        clusters=len(groups) - unknown,
+        uncompared=unknown,
+        rival=rivals[0] if rivals else None,
     )
 
 

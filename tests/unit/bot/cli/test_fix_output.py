@@ -196,7 +196,7 @@ def test_all_that_is_known() -> None:
             ),
         ),
         (
-            replace(PROOF, confidence=Confidence.DISPUTED, plausible=4, share=0.3),
+            replace(PROOF, confidence=Confidence.DISPUTED, plausible=4, clusters=2, share=0.3),
             RepairStatus.UNDECIDED,
             snapshot(
                 [

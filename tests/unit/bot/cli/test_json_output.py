@@ -111,6 +111,7 @@ def test_a_fix_that_is_disputed() -> None:
             "plausible": 5,
             "alike": 3,
             "clusters": 2,
+            "uncompared": 0,
             "share": 0.75,
             "cut": False,
             "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},

@@ -57,6 +57,15 @@ def test_edits_that_behave_differently_are_disputed() -> None:
     assert judged.share == pytest.approx(0.5 / (0.5 + 0.3 + 0.6 * 0.2))
 
 
+def test_an_edit_that_was_not_observed_is_not_said_to_behave_otherwise() -> None:
+    """It stays apart, and one whose behaviour is known to differ is asked about before it."""
+    judged = opinion(field((0.5, behaves("a")), (0.4, None), (0.2, behaves("b"))))
+    assert (judged.clusters, judged.uncompared, judged.confidence) == (2, 1, Confidence.DISPUTED)
+    assert (judged.order, judged.rival) == ((0, 1, 2), 2)
+    judged = opinion(field((0.5, behaves("a")), (0.4, behaves("a")), (0.2, None)))
+    assert (judged.clusters, judged.uncompared, judged.confidence, judged.rival) == (1, 1, Confidence.DISPUTED, 2)
+
+
 def test_several_edits_that_behave_alike_outweigh_a_likelier_one() -> None:
     """What many different edits come to is likelier right than what one does."""
     judged = opinion(field((0.5, behaves("a")), (0.4, behaves("b")), (0.4, behaves("b"))))
