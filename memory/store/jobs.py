@@ -97,8 +97,8 @@ class Inbox:
             queue_for(connection, _CLAIM_LOCK_ID)
             return _lease(connection, job_id, worker, now, seconds, on_death)
 
-    def stored_after(self, when: datetime, kind: str, repository_id: int | None, number: int | None) -> list[StoredJob]:
-        """The jobs of a kind about an issue or pull request, or about none, that were stored after a time, oldest first."""
+    def stored_after(self, when: datetime, kind: str, repository_id: int, number: int) -> list[StoredJob]:
+        """The jobs of a kind about an issue or pull request that were stored after a time, oldest first."""
         about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
         query = select(jobs).where(*about, jobs.c.created_at > when)
         with self.database.reading() as connection:

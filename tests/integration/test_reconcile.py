@@ -14,6 +14,7 @@ from msgspec import structs
 from bot.playground.models import App, WebhookDelivery
 from memory.model.jobs import Delivery, LeasedJob, NewJob
 from memory.retrieval.embeddings import HashedWords
+from tests.databases import end_all, migrated_store
 from tests.playground import Playground, fail, minting_for
 from workers.errors import CannotRun, Unavailable
 from workers.flows import maintenance
@@ -21,7 +22,7 @@ from workers.flows.maintenance import MOST_FAILURES
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
 from workers.queue.enqueue import rows
-from workers.queue.sweeper import enqueue_comparison
+from workers.queue.sweeper import enqueue_search
 from workers.settings import WorkerSettings, load
 
 pytestmark = pytest.mark.extended
@@ -141,23 +142,14 @@ def test_a_request_that_github_fails_at(playground: Playground, app: App, tmp_pa
     assert asked(playground) - before == MOST_FAILURES
 
 
-@pytest.mark.usefixtures("_minting")
-def test_of_several_searches_the_newest_works(playground: Playground, app: App, tmp_path: Path) -> None:
-    """Searches that waited while GitHub was away do not all ask for the same when it is back, nor take every worker."""
-    in_the_log(playground, app, 3)
-    in_the_log(playground, app, 1, status=202)
-    context = later(playground, tmp_path)
-    inbox, now = context.store.inbox, datetime.now(UTC)
-    first, second = (rows(name, [RedeliverWebhooks()])[0] for name in ("first", "second"))
-    inbox.enqueue([first], now=now)
-    inbox.enqueue([second], now=now + timedelta(seconds=60))
-    soon = now + timedelta(minutes=2)
-    leased = [inbox.lease(each.id, worker="w", now=soon, seconds=60.0) for each in (first, second)]
-    assert [each is not None for each in leased] == [True, False], "one runs at a time"
-    compare(context.for_job(dataclasses.replace(LEASED, id=first.id), Event()))
-    assert asked(playground) == 0
-    compare(context.for_job(dataclasses.replace(LEASED, id=second.id), Event()))
-    assert asked(playground) > 0
+def test_of_several_searches_one_runs(tmp_path: Path) -> None:
+    """Searches do not ask for the same at one time, nor take every worker."""
+    with migrated_store(tmp_path / "a.db") as store:
+        now = datetime.now(UTC)
+        first, second = (rows(name, [RedeliverWebhooks()])[0] for name in ("first", "second"))
+        store.inbox.enqueue([first, second], now=now)
+        leased = [store.inbox.lease(each.id, worker="w", now=now, seconds=60.0) for each in (first, second)]
+        assert [each is not None for each in leased] == [True, False]
 
 
 @pytest.mark.usefixtures("_minting")
@@ -276,9 +268,13 @@ def test_a_comparison_under_way_goes_on_each_minute(playground: Playground, app:
     in_the_log(playground, app, 7000, status=202, event="push")
     context = later(playground, tmp_path)
     now = context.clock().replace(second=0)
-    assert enqueue_comparison(context.store, now) == 0
     compare(context)
-    assert [enqueue_comparison(context.store, now + timedelta(seconds=each)) for each in (0, 10, 60)] == [1, 0, 1]
+    end_all(context.store, now)
+    found = list[int]()
+    for seconds in (0, 10, 60):
+        found.append(enqueue_search(context.store, now + timedelta(seconds=seconds), every=86_400.0))
+        end_all(context.store, now + timedelta(seconds=seconds))
+    assert found == [1, 0, 1]
 
 
 def test_without_an_app_there_is_nothing_to_ask(tmp_path: Path) -> None:

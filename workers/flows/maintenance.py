@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from memory.evaluation.rollback import check
 from memory.store.documents import HookLogPosition
 from workers.errors import CannotRun, Limited, Unavailable
-from workers.flows.pinning import later_jobs
 from workers.flows.replies import may_command
 from workers.history.learn import learn
 from workers.job_context import JobContext
@@ -94,10 +93,9 @@ def resume(job: ResumeInstallation, context: JobContext) -> Sequence[Job]:
 def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
     """Compare GitHub's log with the stored deliveries, from the newest to what was compared before, and request what is
     missing. A request that fails again is a new attempt in the log, and so is found by the next comparison.
-
-    Of several jobs the newest does the work: together they would ask for the same, and for more than GitHub allows."""
+    """
     hook = context.hook()
-    if hook is not None and not any(later_jobs(None, None, context)):
+    if hook is not None:
         now = context.clock()
         position = context.store.hook_log.read() or HookLogPosition(until=now - KEPT)
         try:

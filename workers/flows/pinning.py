@@ -50,8 +50,8 @@ def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bo
 GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
 
 
-def later_jobs(repository: int | None, number: int | None, context: JobContext) -> Iterator[Job]:
-    """The jobs like the running one, about a number or about none, that were stored after it and not given up."""
+def later_jobs(repository: int, number: int, context: JobContext) -> Iterator[Job]:
+    """The jobs like the running one, about a number, that were stored after it and not given up."""
     own = _own_row(context)
     later = context.store.inbox.stored_after(own.created_at, own.kind, repository, number)
     return decodable(each.payload for each in later if each.state not in GIVEN_UP)

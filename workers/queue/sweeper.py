@@ -26,8 +26,8 @@ MOST_PRUNED = 1000
 """Rows of each kind between two sweeps: a transaction stays short, and a day of sweeps removes millions."""
 PRUNED_SECONDS = 3600.0
 POLICY_CHECK_SECONDS = 86_400.0
-POLL = "poll"
-"""The kind of `PollReactions`."""
+POLL, SEARCH = "poll", "reconcile"
+"""The kinds of `PollReactions` and `RedeliverWebhooks`."""
 RESEND_WHEN_EMPTY = 15.0
 RESEND_WHEN_BUSY = 600.0
 _log = structlog.get_logger()
@@ -43,7 +43,7 @@ def sweep(store: Store, send: Send, now: datetime, *, resend_after: float = RESE
 
 
 def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
-    """In each `every` seconds, enqueue one poll for each repository with watched posts, and one search for lost webhooks.
+    """In each `every` seconds, enqueue one poll for each repository with watched posts.
 
     A repository whose last poll still waits, as for GitHub to come back, gets no other. Returns how many jobs are new.
     """
@@ -52,15 +52,19 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
         str(each) for each in store.inbox.under_way(POLL)
     }
     polls = [PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.key in wanted]
-    return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
+    return store.inbox.enqueue(rows(f"poll:{slot}", polls), now=now)
 
 
-def enqueue_comparison(store: Store, now: datetime) -> int:
-    """Each minute, enqueue the next part of the search for lost webhooks where one is under way; returns how many are new."""
-    position = store.hook_log.read()
-    if position is None or not position.cursor:
+def enqueue_search(store: Store, now: datetime, *, every: float) -> int:
+    """In each `every` seconds, and in each minute while one is not through, enqueue one search for lost webhooks.
+
+    While one waits there is no other. Returns how many are new.
+    """
+    if store.inbox.under_way(SEARCH):
         return 0
-    return store.inbox.enqueue(rows(f"compare:{int(now.timestamp() // 60)}", [RedeliverWebhooks()]), now=now)
+    position = store.hook_log.read()
+    seconds = 60.0 if position is not None and position.cursor else every
+    return store.inbox.enqueue(rows(f"search:{seconds}:{now.timestamp() // seconds}", [RedeliverWebhooks()]), now=now)
 
 
 def enqueue_policy_check(store: Store, now: datetime, *, every: float = POLICY_CHECK_SECONDS) -> int:
@@ -110,7 +114,7 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         beat(store, ProcessKind.SWEEPER, every=settings.sweep_seconds)
         now = store.clock()
         enqueue_polls(store, now, every=settings.poll_seconds)
-        enqueue_comparison(store, now)
+        enqueue_search(store, now, every=settings.poll_seconds)
         enqueue_policy_check(store, now)
         store.inbox.bring_forward(now)
         store.upkeep.count_ended(now)

@@ -11,10 +11,18 @@ import pytest
 from memory.model import Post, PostKind
 from memory.model.jobs import Delivery, NewJob
 from memory.store import Store
-from tests.databases import migrated_store
+from tests.databases import end_all, migrated_store
 from workers.errors import Retryable
 from workers.jobs import RepositoryRef
-from workers.queue.sweeper import MOST_PRUNED, enqueue_policy_check, enqueue_polls, prune_rows, sweep, sweep_once
+from workers.queue.sweeper import (
+    MOST_PRUNED,
+    enqueue_policy_check,
+    enqueue_polls,
+    enqueue_search,
+    prune_rows,
+    sweep,
+    sweep_once,
+)
 from workers.settings import SweeperSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -97,33 +105,27 @@ def test_polls(store: Store) -> None:
     watch(store, "acme/scales", 77)
     watch(store, "acme/ruler", 78)
     known(store, "acme/quiet", 79)
-    assert enqueue_polls(store, NOW, every=600) == 3
+    assert enqueue_polls(store, NOW, every=600) == 2
     assert enqueue_polls(store, NOW + 300 * SECOND, every=600) == 0
     end_all(store, NOW + 400 * SECOND)
-    assert enqueue_polls(store, NOW + 600 * SECOND, every=600) == 3
+    assert enqueue_polls(store, NOW + 600 * SECOND, every=600) == 2
 
 
-def end_all(store: Store, now: datetime) -> None:
-    """Run every job that is due, to its end."""
-    for each in store.inbox.due(now=now, limit=100, resend_after=0.0):
-        leased = store.inbox.lease(each, worker="w", now=now, seconds=60.0)
-        assert leased is not None
-        store.inbox.finish(leased, now=now)
-
-
-def test_a_night_without_github_leaves_one_poll_each(store: Store) -> None:
-    """While a repository's poll waits it gets no other, so that nothing comes in a burst afterwards."""
+def test_a_night_without_workers_leaves_one_poll_each(store: Store) -> None:
+    """While a repository's poll waits, or a search for lost webhooks, there is no other: nothing comes in a burst afterwards."""
     watch(store, "acme/scales", 77)
     watch(store, "acme/ruler", 78)
-    searches = [enqueue_polls(store, NOW + 600 * slot * SECOND, every=600) for slot in range(1, 60)]
-    assert searches == [3] + [1] * 58
-    assert store.inbox.under_way("poll") == {77, 78}
+    night = [NOW + 600 * slot * SECOND for slot in range(60)]
+    assert [enqueue_polls(store, now, every=600) for now in night] == [2] + [0] * 59
+    assert [enqueue_search(store, now, every=600) for now in night] == [1] + [0] * 59
+    end_all(store, night[-1])
+    assert enqueue_search(store, night[-1] + 600 * SECOND, every=600) == 1
 
 
 def test_nothing_to_poll(store: Store) -> None:
-    """Where nothing is watched nothing is polled; lost webhooks are looked for all the same."""
+    """Where nothing is watched nothing is polled."""
     known(store, "acme/quiet", 79)
-    assert enqueue_polls(store, NOW, every=600) == 1
+    assert enqueue_polls(store, NOW, every=600) == 0
 
 
 def test_the_policy_is_judged_once_a_day(store: Store) -> None:
