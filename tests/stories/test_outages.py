@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from inline_snapshot import snapshot
+from structlog.testing import capture_logs
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.models import HostedPull
@@ -151,6 +152,21 @@ def test_a_token_that_is_revoked(by: str, town: Town) -> None:
         town.later(6)
         assert len(town.checks(number)) == 1
     assert town.count(JobState.FAILED) == 0
+
+
+def test_a_clock_that_is_wrong(town: Town) -> None:
+    """Where GitHub takes no signature of this machine's time the log names the clock, and the work goes on once it is right."""
+    world = town.playground.world
+    right = world.now
+    world.now = lambda: right() - timedelta(hours=1)
+    with capture_logs() as log:
+        number = ask(town)
+    (reason,) = {each["reason"] for each in log if each["event"] == "job ended" and "reason" in each}
+    assert "401" in reason
+    assert reason.endswith("check this machine's clock")
+    world.now = right
+    town.later(60)
+    assert len(town.answers(number)) == 1
 
 
 GRAPHQL = {

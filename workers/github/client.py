@@ -126,7 +126,8 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
     errors = [each for each in body.get("errors", ()) if isinstance(each, dict)]
     message = str(body.get("message") or next((each.get("message") for each in errors), ""))
     if status == 401:
-        return TokenRefused(f"GitHub refused our token while {doing}; check the App's id and private key")
+        suspect = "this machine's clock" if "claim" in message else "the App's id and private key"  # claims are times
+        return TokenRefused(f"GitHub answered 401 {message!r} while {doing}; check {suspect}")
     if status == 404 and message == "Integration not found":
         return TokenRefused(f"GitHub knows no App with our id while {doing}; check APPRENTICE_APP_ID")
     if status == 403 and "suspended" in message:

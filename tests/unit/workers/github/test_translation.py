@@ -48,3 +48,17 @@ def test_answers(
     assert type(found) is kind
     assert (found.seconds if isinstance(found, Unavailable) else None) == seconds
     assert "commenting" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("message", "suspect"),
+    [
+        ("'Expiration time' claim ('exp') is too far in the future", "clock"),
+        ("'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued", "clock"),
+        ("A JSON web token could not be decoded", "private key"),
+        ("Bad credentials", "private key"),
+    ],
+)
+def test_what_a_refused_signature_is_due_to(message: str, suspect: str) -> None:
+    """Claims of a signature are times: a clock that is wrong is not looked for in the key."""
+    assert str(translation(401, {"message": message}, {}, "minting")).endswith(suspect)
