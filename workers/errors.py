@@ -22,7 +22,11 @@ class CannotRun(ApprenticeError):
 
 
 class NoAccess(CannotRun):
-    """The App does not have the repository any more: stop, and ask for nothing more there."""
+    """The App does not have the repository any more, or it is read-only: stop, and post nothing there."""
+
+
+class Forbidden(CannotRun):
+    """GitHub refuses this action alone, as where the App lacks a permission: what needs it stops, and what does not goes on."""
 
 
 class Retryable(ApprenticeError):

@@ -169,6 +169,24 @@ def test_a_clock_that_is_wrong(town: Town) -> None:
     assert len(town.answers(number)) == 1
 
 
+def test_check_runs_that_github_refuses(town: Town) -> None:
+    """Without that permission a review is posted all the same, once, and one line of the log names what is missing."""
+    refused = ours(answer(403, {"message": "Resource not accessible by integration"}))
+    for method in ("GET", "POST", "PATCH"):
+        town.playground.before(method, "/check-runs", refused, nth=0)
+    with capture_logs() as log:
+        number = town.propose("jars", {"pantry/jars.py": JARS})
+    town.do_again("review")
+    assert len(town.reviews(number)) == 1
+    assert town.answers(number) == []
+    assert town.count(JobState.FAILED) == 0
+    (line,) = [each for each in log if each["event"] == "check run not written"]
+    assert "check the App's permissions" in line["error"]
+    town.playground.undisturbed()
+    town.push("jars", {"pantry/jars.py": JARS.replace("import os\n", "")})
+    assert len(town.checks(number)) == 1
+
+
 GRAPHQL = {
     "limited": {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]},
     "secondary": {"message": "You have exceeded a secondary rate limit.", "documentation_url": "https://docs"},

@@ -1,8 +1,10 @@
-"""The App is removed from a repository, uninstalled or suspended: nothing more is asked for, and a later installation works."""
+"""The App is removed from a repository, uninstalled or suspended, or the repository is archived: nothing more is asked for, and what
+comes later works."""
 
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from memory.model.jobs import JobState
 from tests.stories.test_identity import app_of
@@ -70,6 +72,24 @@ def test_a_later_installation(how: str, town: Town) -> None:
     sweep(town)
     polls = town.context.store.job_control.listed([*JobState], kind="poll", most=9)
     assert [each.state for each in polls] == [JobState.DONE]
+
+
+def test_an_archived_repository(town: Town) -> None:
+    """What waits when it is archived ends with one line each in the log, and without reports that cannot be posted."""
+    archived = ours(answer(403, {"message": "Repository was archived so is read-only."}))
+    for method in ("POST", "PATCH", "PUT"):
+        town.playground.before(method, "^/repos/", archived, nth=0)
+    with capture_logs() as log:
+        number = town.propose("labels", UNUSED)
+        town.maya.comment(REPOSITORY, number, "@apprentice help")
+        town.settle()
+    ended = [each["reason"] for each in log if each["event"] == "job ended" and each["result"] != "done"]
+    assert len(ended) == 2
+    assert all("archived" in each for each in ended)
+    assert town.context.store.job_control.listed([*JobState], kind="report", most=1) == []
+    town.playground.undisturbed()
+    assert len(town.say(number, "@apprentice review")) == 0
+    assert len(town.reviews(number)) == 1
 
 
 @pytest.mark.parametrize("announced", [pytest.param(False, marks=pytest.mark.extended), True])

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+import structlog
+
+from workers.errors import Forbidden
 from workers.flows.rounds import Round, key_of_push
 from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
@@ -12,9 +17,22 @@ from workers.messages import review
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
+_log = structlog.get_logger()
+
+
+@contextmanager
+def refusal_logged() -> Iterator[None]:
+    """Go on without a check run that GitHub refuses, as where the App lacks that permission: it carries no review."""
+    try:
+        yield
+    except Forbidden as error:
+        _log.warning("check run not written", error=str(error))
+
 
 def begin_check(this: Round) -> int | None:
-    """The check run in progress of a round; None for a comment's, which gets a reaction, and where the round has its result."""
+    """The check run in progress of a round; None for a comment's, which gets a reaction, where the round has its result, and
+    where GitHub refuses it: then it refuses the result, which is logged.
+    """
     result = this.context.store.inbox.effect(this.key("check"))
     if this.job.comment_id or (result is not None and result.done_at is not None):
         return None
@@ -24,16 +42,19 @@ def begin_check(this: Round) -> int | None:
         repository, number = this.job.repository, this.job.number
         return RemoveDuplicate(repository=repository, number=number, key=mark, kept=kept, check=sha)
 
-    return this.context.effects.once(
-        this.key("running"),
-        make=lambda: this.github.begin_check(
-            sha=sha, external_id=mark, title=review.CHECK_RUNNING, summary=review.RUNNING
-        ),
-        find=lambda: _running(this.job, sha, this.github),
-        look_again=late,
-    )
+    with suppress(Forbidden):
+        return this.context.effects.once(
+            this.key("running"),
+            make=lambda: this.github.begin_check(
+                sha=sha, external_id=mark, title=review.CHECK_RUNNING, summary=review.RUNNING
+            ),
+            find=lambda: _running(this.job, sha, this.github),
+            look_again=late,
+        )
+    return None
 
 
+@refusal_logged()
 def end_check(job: ReviewPull, context: JobContext, github: GitHub) -> None:
     """End the check run in progress of a review that is given up, if there is one."""
     running = _running(job, job.head_sha, github) if job.head_sha else None
@@ -42,6 +63,7 @@ def end_check(job: ReviewPull, context: JobContext, github: GitHub) -> None:
         post_not_reviewed(job.head_sha, review.GIVEN_UP, key, context, github, running)
 
 
+@refusal_logged()
 def post_failed(job: ReviewPull, summary: str, context: JobContext, github: GitHub) -> None:
     """The check run of a review that failed."""
     sha = job.head_sha or github.pull(job.number).head_sha
@@ -49,6 +71,7 @@ def post_failed(job: ReviewPull, summary: str, context: JobContext, github: GitH
     post_not_reviewed(sha, summary, f"{context.job_id}:failed-check", context, github, running)
 
 
+@refusal_logged()
 def post_not_reviewed(
     sha: str, summary: str, key: str, context: JobContext, github: GitHub, running: int | None = None
 ) -> None:

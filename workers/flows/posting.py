@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory.model import Action, Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
-from workers.flows.checks import post_not_reviewed
+from workers.flows.checks import post_not_reviewed, refusal_logged
 from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
 from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
@@ -202,6 +202,7 @@ def _threads(this: Round, fingerprint: str) -> list[ReviewThread]:
     return [thread for thread in found if thread is not None]
 
 
+@refusal_logged()
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
     still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)

@@ -14,7 +14,7 @@ from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectio
 from urllib3.util import Retry
 
 from memory.measures import GITHUB_ANSWERS, GITHUB_REMAINING
-from workers.errors import CannotRun, Limited, TokenRefused, Unavailable
+from workers.errors import CannotRun, Forbidden, Limited, NoAccess, TokenRefused, Unavailable
 from workers.ports import SECONDS_BETWEEN_WRITES
 
 API_VERSION = "2022-11-28"
@@ -138,7 +138,10 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
     failed = of_graphql and not any(each.get("type") for each in of_graphql)  # what it refuses it gives a type
     if status >= 500 or failed:
         return Unavailable(f"GitHub answered {status} while {doing}", seconds=_retry_after(headers))
-    return CannotRun(f"GitHub answered {status} {message!r} while {doing}; check the App's permissions")
+    if status == 403 and "archived" in message:
+        return NoAccess(f"the repository is archived, so GitHub takes nothing while {doing}")
+    kind = Forbidden if status == 403 else CannotRun
+    return kind(f"GitHub answered {status} {message!r} while {doing}; check the App's permissions")
 
 
 LONGEST_RESET = 3600.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.errors import ApprenticeError, CannotRun, Limited, TokenRefused, Unavailable
+from workers.errors import ApprenticeError, CannotRun, Forbidden, Limited, NoAccess, TokenRefused, Unavailable
 from workers.github.client import translation
 
 DATE = {"date": "Wed, 25 Nov 2026 14:00:00 GMT"}
@@ -18,8 +18,9 @@ AT_RESET = NO_MORE | DATE | {"x-ratelimit-reset": "1795615500"}  # five minutes 
     [
         (401, {"message": "Bad credentials"}, {}, TokenRefused, 0),
         (401, None, {}, TokenRefused, 0),
-        (403, {"message": "Resource not accessible by integration"}, {}, CannotRun, None),
-        (403, {"message": "Resource not accessible"}, {"x-ratelimit-remaining": "9"}, CannotRun, None),
+        (403, {"message": "Resource not accessible by integration"}, {}, Forbidden, None),
+        (403, {"message": "Resource not accessible"}, {"x-ratelimit-remaining": "9"}, Forbidden, None),
+        (403, {"message": "Repository was archived so is read-only."}, {}, NoAccess, None),
         (403, {"message": SECONDARY}, {"retry-after": "30"}, Limited, 30),
         (403, {"message": SECONDARY}, {}, Limited, 60),
         (403, {"message": "API rate limit exceeded for installation ID 7."}, AT_RESET, Limited, 301),
