@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 import redis
@@ -60,9 +61,9 @@ class House:
         self.store: Store = migrated_store(self.home / "apprentice.db")
 
     @contextmanager
-    def worker(self, *job_seconds: str) -> Iterator[subprocess.Popen[bytes]]:
+    def worker(self, *job_seconds: str, log: TextIO | None = None) -> Iterator[subprocess.Popen[bytes]]:
         command = [sys.executable, str(TOY_WORKER), str(self.home), self.broker_url, *job_seconds]
-        process = subprocess.Popen(command, start_new_session=True)
+        process = subprocess.Popen(command, start_new_session=True, stderr=log)
         try:
             yield process
         finally:
@@ -244,6 +245,26 @@ def test_redis_stays_away(redis_server: RedisServer, tmp_path: Path) -> None:
         wait_for(house.ended)
         assert worker.poll() is None
     assert house.store.inbox.counts()[JobState.DONE] == 10
+
+
+@pytest.mark.redis
+def test_the_log_of_an_outage(redis_server: RedisServer, tmp_path: Path) -> None:
+    """A Redis that goes and comes back is two lines in the log of its worker, however often it was tried."""
+    house = House(tmp_path, redis_server.url)
+
+    def log() -> str:
+        return (tmp_path / "log").read_text()
+
+    with house.store, (tmp_path / "log").open("w") as writing, house.worker(log=writing):
+        house.add(fix(0))
+        wait_for(house.ended)
+        redis_server.kill()
+        wait_for(lambda: "broker lost" in log())
+        time.sleep(LONGER_THAN_RETRIES)
+        redis_server.start()
+        wait_for(lambda: "broker answers again" in log())
+    assert log().count("broker lost") == 1
+    assert "Trying again" not in log()
 
 
 def test_a_job_without_a_message_ends_before_its_worker(house: House) -> None:

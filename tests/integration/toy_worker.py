@@ -18,6 +18,7 @@ from memory.model.jobs import LeasedJob
 from memory.store import Store, open_store
 from workers.job_context import Effects
 from workers.jobs import AnswerCommand, Fix, Job, ReportFailure, RepositoryRef, ReviewPull
+from workers.logs import configure
 from workers.queue.celery_app import run_worker
 from workers.queue.idle import IdleTimes
 from workers.queue.runner import Flow
@@ -101,6 +102,7 @@ def note(job: Job, context: ToyContext) -> Sequence[Job]:
 def main(home: Path, broker_url: str, job_seconds: float) -> int:
     short = {"budget_seconds": 0.1, "sandbox_wall_seconds": 0.1, "model_seconds": 0.1, "lease_seconds": 1.5}
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=3, job_seconds=job_seconds, **short)
+    configure(settings)
     flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note, ReportFailure: tell}
     times = IdleTimes(look=3.0, watch=8.0, grace=1.0, frozen=5.0)
     return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)

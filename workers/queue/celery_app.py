@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty
 
+import structlog
 from billiard import pool  # type: ignore[import-untyped]  # it has no types
 from celery import Celery
 from celery.apps.worker import install_worker_term_handler
@@ -27,7 +28,10 @@ from celery.exceptions import CPendingDeprecationWarning
 from celery.platforms import SecurityWarning
 from celery.signals import setup_logging, worker_process_init, worker_process_shutdown, worker_shutting_down
 from celery.worker import WorkController
+from celery.worker.consumer import Consumer
+from celery.worker.state import maybe_shutdown
 from kombu.asynchronous import Hub
+from kombu.connection import Connection
 from kombu.exceptions import ChannelError, KombuError
 from kombu.transport import TRANSPORT_ALIASES, filesystem, redis, virtual
 
@@ -43,6 +47,7 @@ RUN_JOB = "apprentice.run_job"
 QUEUE = "apprentice"
 POLL_SECONDS = 0.05
 _PARENT_CHECK_SECONDS = 0.5
+_log = structlog.get_logger()
 
 # Measured with SIGKILLed workers: without the two `unacked_restore` settings Redis redelivers a dead worker's messages
 # after 102 s instead of 22. A job longer than `visibility_timeout` is delivered again; its lease stops the second run.
@@ -249,6 +254,31 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext],
     return int(worker.exitcode or 0)
 
 
+class _QuietConsumer(Consumer):  # type: ignore[misc]  # Celery has no types
+    """Writes one line when the broker goes, and one when it is back. Celery writes one for each try, and none at their end."""
+
+    _away = False
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Celery's own line names the loss."""
+        self._away = True
+        super().on_connection_error_after_connected(exc)
+
+    def ensure_connected(self, conn: Connection) -> Connection:
+        """Try until it answers, or the worker ends."""
+
+        def missed(error: Exception, _seconds: float) -> None:
+            if not self._away:
+                _log.warning("broker does not answer, and is tried until it does", error=str(error))
+            self._away = True
+
+        conn.ensure_connection(missed, callback=maybe_shutdown)  # type: ignore[no-untyped-call]  # kombu has no types
+        if self._away:
+            _log.info("broker answers again")
+        self._away = self.first_connection_attempt = False
+        return conn
+
+
 def _quiet_worker(celery: Celery, processes: int) -> WorkController:
     class QuietWorker(celery.Worker):  # type: ignore[misc]  # a class that Celery makes for its app
         def install_platform_tweaks(self, worker: object) -> None:
@@ -262,6 +292,7 @@ def _quiet_worker(celery: Celery, processes: int) -> WorkController:
         hostname=f"apprentice@{socket.gethostname()}",
         loglevel="WARNING",
         quiet=True,
+        consumer_cls=_QuietConsumer,
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,
