@@ -112,3 +112,30 @@ def test_a_suspension(announced: bool, town: Town) -> None:
         town.playground.unsuspend(installation)
     town.later(0 if announced else 3600)
     assert [each.author for each in town.answers(number)] == [BOT]
+
+
+def test_a_default_branch_with_a_new_name(town: Town) -> None:
+    """An open pull request is reviewed against the branch as it is called now, and an issue is answered."""
+    number = town.propose("labels", UNUSED)
+    world = town.playground.world
+    with world.lock:
+        where = world.repository(*REPOSITORY.split("/"))
+        where.git.set_ref("refs/heads/trunk", where.git.branch("main"))
+        where.git.run("update-ref", "-d", "refs/heads/main")
+        where.default_branch = where.issues[number].base_ref = "trunk"
+    town.push("labels", {"pantry/labels.py": "def label(name):\n    return name\n"})
+    assert len(town.checks(number)) == 1
+    issue = town.issue("It fails", "", labels=["apprentice"])
+    assert len(town.answers(issue)) == 1
+    assert town.count(JobState.FAILED) == 0
+
+
+def test_a_branch_that_is_deleted(town: Town) -> None:
+    """A review that waits ends without a post: GitHub closes the pull request."""
+    town.finn.push(REPOSITORY, "labels", UNUSED, "Work on labels")
+    number = town.finn.open_pull(REPOSITORY, head="labels", title="Work on labels")
+    town.playground.drain()
+    town.maya.delete_branch(REPOSITORY, "labels")
+    town.settle()
+    assert town.reviews(number) == town.checks(number) == town.answers(number) == []
+    assert town.count(JobState.FAILED) == 0
