@@ -85,12 +85,27 @@ def repair(
     reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named, before=before)
     failure = failure_of(reproduction.failing_report, before)
     if failure is None:
-        return _result(RepairStatus.NOTHING_FAILING, reproduction, started)
+        return _without_attempts(reproduction, started)
     part = "" if reproduction.whole or named else ", as far as tests ran"
     deps.progress(f"{_found(failure, _others(failure, reproduction))}{part}")
-    loop = _Loop(_case(task, project, reproduction, failure, deps, started), deps)
-    attempts = loop.run(llm)
-    return _result(status_of(attempts), reproduction, started, failure, attempts, loop)
+    return _Loop(_case(task, project, reproduction, failure, deps, started), deps).run(llm)
+
+
+def _without_attempts(reproduction: Reproduction, started: float) -> Repaired:
+    """The result of a repair that tried nothing, `started` at a time of time.monotonic."""
+    results = reproduction.report.results
+    return Repaired(
+        status=RepairStatus.NOTHING_FAILING,
+        failure=None,
+        attempts=(),
+        tests=len(results) - len(reproduction.set_aside),
+        skipped=sum(each.outcome is TestOutcome.SKIPPED for each in results),
+        flaky=reproduction.flaky,
+        set_aside=reproduction.set_aside,
+        candidates=0,
+        test_runs=reproduction.test_runs,
+        seconds=time.monotonic() - started,
+    )
 
 
 def _others(failure: Failure, reproduction: Reproduction) -> int:
@@ -161,16 +176,17 @@ class _Loop:
         self._previous = PreviousAttempts(case, deps)
         self._after: Aftermath | None = None
         self._stopped = False
-        self.first: FirstPlausible | None = None
-        self.test_runs = 0
-        self.proof_seconds = 0.0
-        self.late = ""
+        self._first: FirstPlausible | None = None
+        self._test_runs = 0
+        self._proof_seconds = 0.0
+        self._late = ""
 
-    def run(self, llm: EngineOptions | None) -> tuple[Attempt, ...]:
-        """The attempts of the whole repair; with a model, the search is one of the strategies to choose from."""
+    def run(self, llm: EngineOptions | None) -> Repaired:
+        """The whole repair; with a model, the search is one of the strategies to choose from."""
         if llm is None:
-            return self._search(self._case.started + self._deps.budget_seconds - time.monotonic())
-        return self._tries(llm.open(self._case, self._deps, self._previous))
+            seconds = self._case.started + self._deps.budget_seconds - time.monotonic()
+            return self._result(self._search(seconds))
+        return self._result(self._tries(llm.open(self._case, self._deps, self._previous)))
 
     def _search(self, seconds: float) -> tuple[Attempt, ...]:
         with open_search(self._case, self._deps, self._previous, seconds) as engine:
@@ -193,8 +209,8 @@ class _Loop:
             if attempts and attempts[-1].outcome is AttemptOutcome.PROVEN:
                 break
         engine.close(attempts)
-        self.test_runs += engine.test_runs
-        self.proof_seconds += engine.proof_seconds
+        self._test_runs += engine.test_runs
+        self._proof_seconds += engine.proof_seconds
         return tuple(attempts)
 
     def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:
@@ -224,10 +240,10 @@ class _Loop:
         """One strategy's attempt, stored, concluded and remembered."""
         result = engine.attempt(decision)
         self._after = aftermath_of(result)
-        if self.first is None and result.first is not None:
+        if self._first is None and result.first is not None:
             candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
-            self.first = FirstPlausible(candidates=candidates, seconds=result.first.at - self._case.started)
-        self.late = self.late or result.late
+            self._first = FirstPlausible(candidates=candidates, seconds=result.first.at - self._case.started)
+        self._late = self._late or result.late
         attempt = attempt_of(decision, result)
         self._deps.progress(f"{attempt.reflection.partition('. ')[0].removesuffix('.')}")
         self._deps.store.tasks.add_attempt(self._case.task.id, attempt)
@@ -235,13 +251,31 @@ class _Loop:
             self._learn(engine, decision, attempt, result)
         return attempt
 
-    def effort(self, attempts: Sequence[Attempt], seconds: float) -> SearchEffort | None:
+    def _result(self, attempts: tuple[Attempt, ...]) -> Repaired:
+        """What the repair came to with these attempts."""
+        case, status = self._case, status_of(attempts)
+        found = replace(
+            _without_attempts(case.reproduction, case.started),
+            status=status,
+            failure=case.failure,
+            attempts=attempts,
+            candidates=sum(attempt.candidates for attempt in attempts),
+            test_runs=case.reproduction.test_runs + self._test_runs,
+            proof_seconds=self._proof_seconds,
+            first=self._first,
+            others=_others(case.failure, case.reproduction),
+        )
+        if status is RepairStatus.NOT_FIXED:
+            return replace(found, effort=self._effort(attempts, found.seconds), late=self._late)
+        return found
+
+    def _effort(self, attempts: Sequence[Attempt], seconds: float) -> SearchEffort | None:
         """What a search did in `seconds`; None where a model tried last, and where there was nothing to try."""
         last = attempts[-1] if attempts else None
         exhausted = last is not None and (last.strategy, last.outcome) == (EVERYTHING, AttemptOutcome.NOTHING_PLAUSIBLE)
         if last and (last.by_model or (exhausted and not last.candidates)):
             return None
-        reproducing, proving = self._case.reproduction.seconds, self.proof_seconds
+        reproducing, proving = self._case.reproduction.seconds, self._proof_seconds
         return SearchEffort(
             candidates=sum(attempt.candidates for attempt in attempts if not attempt.by_model),
             searching=max(seconds - reproducing - proving, 0.0),
@@ -258,31 +292,3 @@ class _Loop:
         self._deps.experiences.remember(experience_of(self._case.task, self._case.failure, decision, result))
         self._previous.reflect(decision, result)
         engine.learn(decision, attempt, result)
-
-
-def _result(
-    status: RepairStatus,
-    reproduction: Reproduction,
-    started: float,
-    failure: Failure | None = None,
-    attempts: tuple[Attempt, ...] = (),
-    loop: _Loop | None = None,
-) -> Repaired:
-    seconds = time.monotonic() - started
-    return Repaired(
-        status=status,
-        failure=failure,
-        attempts=attempts,
-        tests=len(reproduction.report.results) - len(reproduction.set_aside),
-        skipped=sum(each.outcome is TestOutcome.SKIPPED for each in reproduction.report.results),
-        flaky=reproduction.flaky,
-        set_aside=reproduction.set_aside,
-        candidates=sum(attempt.candidates for attempt in attempts),
-        test_runs=reproduction.test_runs + (loop.test_runs if loop else 0),
-        seconds=seconds,
-        proof_seconds=loop.proof_seconds if loop else 0.0,
-        effort=loop.effort(attempts, seconds) if loop and status is RepairStatus.NOT_FIXED else None,
-        first=loop.first if loop else None,
-        others=_others(failure, reproduction) if failure else 0,
-        late=loop.late if loop and status is RepairStatus.NOT_FIXED else "",
-    )
