@@ -109,11 +109,14 @@ class ActingAccount(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class HostedInstallation(Struct, kw_only=True, eq=False):
+    """An App on an account. Its `permissions` are what the owner granted: less than the App's since it asked for more."""
+
     id: int
     app: App
     account: HostedAccount
     repository_ids: set[int]
     created_at: datetime
+    permissions: dict[str, str] = field(default_factory=lambda: dict(App.permissions))
 
 
 class AccessToken(Struct, frozen=True, kw_only=True, eq=False):

@@ -11,11 +11,23 @@ from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.models import (
     App,
+    HostedInstallation,
     HostedRepository,
     RepositoryRole,
     WebhookDelivery,
 )
-from bot.playground.payloads import JsonObject, api, app, commit, permissions, repository, shown, user, web
+from bot.playground.payloads import (
+    JsonObject,
+    api,
+    app,
+    commit,
+    installation,
+    permissions,
+    repository,
+    shown,
+    user,
+    web,
+)
 from bot.playground.world import World
 
 routes = Routes()
@@ -63,16 +75,26 @@ def get_app(call: ApiCall) -> JsonObject:
     return {**app(call.world, calling_app(call)), "installations_count": installed}
 
 
+def _installation(call: ApiCall) -> HostedInstallation:
+    made = call.world.installations.get(int(call.path["installation_id"]))
+    if made is None or made.app is not calling_app(call):
+        raise not_found()
+    return made
+
+
+@routes.on("GET", "/app/installations/{installation_id:int}", AS_APP)
+def get_installation(call: ApiCall) -> JsonObject:
+    return installation(call.world, _installation(call))
+
+
 # Tokens.
 
 
 @routes.on("POST", "/app/installations/{installation_id:int}/access_tokens", AS_APP, status=201)
 def create_token(call: ApiCall) -> JsonObject:
     """Narrow to some repositories and permissions when asked; never widen."""
-    made = call.world.installations.get(int(call.path["installation_id"]))
-    if made is None or made.app is not calling_app(call):
-        raise not_found()
-    wanted, held = call.read(_TokenBody), dict(made.app.permissions)
+    made = _installation(call)
+    wanted, held = call.read(_TokenBody), made.permissions
     asked = wanted.permissions or {}
     names = {call.world.repositories[number].name: number for number in made.repository_ids}
     named = {names.get(name, 0) for name in wanted.repositories or ()}

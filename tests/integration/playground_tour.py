@@ -112,7 +112,7 @@ def tour(scene: Scene) -> None:
 
 def _apps_and_people(scene: Scene) -> int:
     as_app, bot, ada = scene.as_app, scene.as_bot, scene.ada
-    for path in ("/app", "/app/installations", f"{HOME}/installation"):
+    for path in ("/app", "/app/installations", f"/app/installations/{scene.installation_id}", f"{HOME}/installation"):
         as_app.ok("GET", path)
     repository = bot.ok("GET", HOME)
     bot.ok("GET", "/installation/repositories")

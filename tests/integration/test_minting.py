@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from bot.playground.models import App as HostedApp
 from tests.playground import Playground, fail, minting_for
@@ -70,6 +71,22 @@ def test_a_token_is_for_one_repository_with_the_fewest_permissions(hosted: Hoste
     assert minted.expires_at > datetime.now(UTC) + timedelta(minutes=50)
     assert minted.token not in repr(minted)
     assert redact(f"it is {minted.token}") == f"it is {REDACTED}"
+
+
+def test_a_token_where_the_owner_did_not_grant_everything(hosted: Hosted, client: MintingClient) -> None:
+    """It has what was granted, and no more than it has elsewhere; a line of the log names the rest."""
+    hosted.installation.permissions = {
+        "contents": "read",
+        "issues": "write",
+        "metadata": "read",
+        "administration": "write",
+    }
+    with capture_logs() as log:
+        minted = client.mint(hosted.ours.id, hosted.installation.id)
+    granted = {"contents": "read", "issues": "write", "metadata": "read"}
+    assert hosted.playground.world.tokens[minted.token].permissions == granted
+    (line,) = [each for each in log if each["event"] == "permissions not granted"]
+    assert line["lacking"] == {"checks": "write", "contents": "write", "pull_requests": "write"}
 
 
 def test_what_the_app_does_itself(hosted: Hosted, client: MintingClient) -> None:

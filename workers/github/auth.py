@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
+import structlog
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -24,6 +25,7 @@ from workers.redaction import own_secrets
 from workers.settings import MintSettings
 
 KEY_BITS = 2048
+_log = structlog.get_logger()
 
 
 def check_app(settings: MintSettings) -> Path:
@@ -91,6 +93,9 @@ DEFAULTS = ".github"
 NOT_ACCESSIBLE = 422
 """GitHub's answer where a repository does not exist, or the installation does not have it."""
 
+_NOT_GRANTED = "permissions requested are not granted"
+"""A part of GitHub's answer where the owner has not accepted yet what the App asks for since it was installed."""
+
 _NO_ACCESS = ("'Not Found'", "does not exist or is not accessible")
 """Parts of GitHub's answers where the installation is gone, or does not have a repository. The status says less: 404 also
 answers a wrong App id, and 422 permissions that the App lacks."""
@@ -113,19 +118,35 @@ class GitHubApp:
         self._integration = integration
 
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
-        """A token for this repository alone; raises NoAccess where the installation is gone, or does not have it."""
-        # PyGithub's get_access_token cannot limit a token to one repository.
+        """A token for this repository alone, with what its owner granted of `PERMISSIONS`.
+
+        Raises NoAccess where the installation is gone, or does not have the repository.
+        """
         with translated(f"minting a token for repository {repository_id}"):
             try:
-                _, answer = self._integration.requester.requestJsonAndCheck(
-                    "POST",
-                    f"/app/installations/{installation_id}/access_tokens",
-                    input={"repository_ids": [repository_id], "permissions": PERMISSIONS},
-                )
+                return self._mint(repository_id, installation_id, PERMISSIONS)
             except GithubException as error:
                 if any(each in str(error.data) for each in _NO_ACCESS):
                     raise NoAccess(f"the App has no access to repository {repository_id}") from error
-                raise
+                if _NOT_GRANTED not in str(error.data):
+                    raise
+            _, found = self._integration.requester.requestJsonAndCheck("GET", f"/app/installations/{installation_id}")
+            held = found["permissions"]
+            _log.warning("permissions not granted", installation=installation_id, lacking=_lacking(held))
+            granted = {
+                name: min(level, held[name], key=lambda each: _LEVELS[each])
+                for name, level in PERMISSIONS.items()
+                if name in held
+            }
+            return self._mint(repository_id, installation_id, granted)
+
+    def _mint(self, repository_id: int, installation_id: int, permissions: Mapping[str, str]) -> MintedToken:
+        # PyGithub's get_access_token cannot limit a token to one repository.
+        _, answer = self._integration.requester.requestJsonAndCheck(
+            "POST",
+            f"/app/installations/{installation_id}/access_tokens",
+            input={"repository_ids": [repository_id], "permissions": permissions},
+        )
         return _minted(answer)
 
     def mint_defaults(self, installation_id: int) -> MintedToken | None:
