@@ -232,7 +232,7 @@ def work(playground: Playground, database: str, log: Path, up: int) -> None:
     maya = Maintainer(playground, "maya")
     playground.before("POST", r"/issues/\d+/comments", echo(422), nth=1)
     playground.before("POST", r"/pulls$", echo(502), nth=1)
-    playground.before("POST", r"/check-runs$", echo(403), nth=1)
+    playground.before("POST", r"/check-runs$", echo(422), nth=1)
     playground.before("GET", r"\.git/info/refs$", echo(403), nth=2)
     number = maya.open_issue(REPOSITORY, ISSUE, TEST, ())
     maya.comment(REPOSITORY, number, "@apprentice ask what is on the shelf?")
