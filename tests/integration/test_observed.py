@@ -279,7 +279,7 @@ def test_every_line_is_json(tmp_path: Path, receiver: Receiver) -> None:
 
 
 def test_lines_of_celery_are_json(tmp_path: Path) -> None:
-    """A worker whose broker is away writes Celery's complaints as JSON, and ends on a signal without another word."""
+    """A worker whose broker is away says so in JSON, and ends on a signal without another word."""
     given = {"APPRENTICE_BROKER_URL": "redis://127.0.0.1:9/0", "APPRENTICE_LOG_FORMAT": "json"}
     out, err = tmp_path / "out", tmp_path / "err"
     home = tmp_path / "home"
@@ -289,7 +289,7 @@ def test_lines_of_celery_are_json(tmp_path: Path) -> None:
             [sys.executable, "-m", "bot.cli", "worker"], env=environment(home, given), stdout=stdout, stderr=stderr
         )
     try:
-        wait_for(lambda: "Cannot connect to" in err.read_text())
+        wait_for(lambda: "broker does not answer" in err.read_text())
         process.terminate()
         process.wait(PATIENCE)
     finally:
