@@ -12,9 +12,7 @@ A change that only lays an older fault bare is not seen here: git does not blame
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -39,9 +37,6 @@ WITHOUT = "without the change"
 SECONDS, MOST_SOURCES = 120.0, 2
 """The time of one commit's tests, and the most files of code that a fix changes."""
 
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
-_BLAMED = re.compile(r"^([0-9a-f]{40}) (\d+) \d+", re.MULTILINE)
-
 
 def regressions(path: Path, most: int, python: Path | None) -> Iterator[dict[str, float]]:
     """The places of the faults that the `most` newest fixes of a clone mend, one of each commit that brought any."""
@@ -52,7 +47,7 @@ def regressions(path: Path, most: int, python: Path | None) -> Iterator[dict[str
     brought: set[str] = set()
     with progress_bar(Console(stderr=True)) as bar:
         for fix in bar.track(few, description=clone.name):
-            for commit, lines in blamed(path, fix).items():
+            for commit, lines in clone.blamed(fix).items():
                 cause = commits.get(commit)
                 if cause is None or not cause.sources or commit in brought:
                     continue
@@ -68,19 +63,6 @@ def regressions(path: Path, most: int, python: Path | None) -> Iterator[dict[str
                     yield found
                     break
     print(f"{clone.name}, {len(few)} fixes, by fix and commit blamed: {dict(outcomes)}", file=sys.stderr, flush=True)
-
-
-def blamed(path: Path, fix: Commit) -> dict[str, frozenset[Line]]:
-    """The commits that wrote lines which a fix changes or takes out, the newest first, each with its lines as it wrote them."""
-    found: dict[str, set[Line]] = {}
-    for source in fix.sources:
-        hunks = _HUNK.findall(_git(path, "diff", "--unified=0", fix.parent, fix.id, "--", source))
-        spans = [f"-L{start},+{count or 1}" for start, count in hunks if count != "0"]
-        written = _git(path, "blame", "--porcelain", *spans, fix.parent, "--", source) if spans else ""
-        for commit, line in _BLAMED.findall(written):
-            found.setdefault(commit, set()).add((source, int(line)))
-    order = _git(path, "rev-list", "--no-walk=sorted", *found).split() if found else []
-    return {commit: frozenset(found[commit]) for commit in order}
 
 
 def _places(clone: Clone, fix: Commit, cause: Commit, lines: frozenset[Line], python: Path | None) -> dict[str, float]:
@@ -104,11 +86,6 @@ def _places(clone: Clone, fix: Commit, cause: Commit, lines: frozenset[Line], py
         way: place(suspects(failure, seen.lines, seen.passing, sources=sources, before=known), lines, last=last)
         for way, known in ((PRESENT, before), (WITHOUT, {}))
     }
-
-
-def _git(path: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(path), *words], capture_output=True, check=True)
-    return done.stdout.decode(errors="replace")
 
 
 def main() -> None:

@@ -19,6 +19,8 @@ SAYS_FIX = re.compile(
 )
 TEST_FOLDERS = frozenset({"test", "tests", "testing", "tests_website"})
 NOT_SOURCE = frozenset({"setup.py", "conf.py", "noxfile.py", "versioneer.py", "tasks.py"})
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
+_BLAMED = re.compile(r"^([0-9a-f]{40}) (\d+) \d+", re.MULTILINE)
 RECORD, FIELD = "\x1e", "\x1f"
 
 
@@ -128,6 +130,20 @@ class Clone:
             here = sum(line.startswith("@@") for line in changed)
             files, hunks, lines = files + bool(here), hunks + here, lines + len(changed) - here
         return Size(files=files, hunks=hunks, lines=lines)
+
+    def blamed(self, fix: Commit) -> dict[str, frozenset[tuple[str, int]]]:
+        """The commits that wrote lines of code which a fix changes or takes out, newest first: path and line as they wrote them."""
+        found: dict[str, set[tuple[str, int]]] = {}
+        for source in fix.sources:
+            hunks = _HUNK.findall(
+                self._git("diff", "--unified=0", fix.parent, fix.id, "--", source).decode(errors="replace")
+            )
+            spans = [f"-L{start},+{count or 1}" for start, count in hunks if count != "0"]
+            written = self._git("blame", "--porcelain", *spans, fix.parent, "--", source) if spans else b""
+            for commit, line in _BLAMED.findall(written.decode(errors="replace")):
+                found.setdefault(commit, set()).add((source, int(line)))
+        order = self._git("rev-list", "--no-walk=sorted", *found).decode().split() if found else []
+        return {commit: frozenset(found[commit]) for commit in order}
 
     def _git(self, *words: str) -> bytes:
         safe = ["-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]

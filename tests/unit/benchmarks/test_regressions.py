@@ -56,8 +56,9 @@ def test_git_blames_the_commit_that_wrote_what_a_fix_changes(tmp_path: Path) -> 
     moved = BROKEN.replace("\ndef fee", "\nRATE = 1\n\n\ndef fee")
     versions = ((FIRST, TESTS, "first"), (BROKEN, TESTS, "second"), (moved, TESTS, "third"))
     path = history(tmp_path / "post", *versions, (moved.replace("weight + 3", "3 * weight"), MORE, "fix the fee"))
-    fix, _, second = list(Clone(path).commits())
-    assert regressions.blamed(path, fix) == {second.id: frozenset({("post.py", 5)})}
+    clone = Clone(path)
+    fix, _, second = list(clone.commits())
+    assert clone.blamed(fix) == {second.id: frozenset({("post.py", 5)})}
 
 
 @pytest.mark.sandbox
