@@ -12,12 +12,13 @@ from types import TracebackType
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
 from workers.ports import Limits, Sandbox
-from workers.repair.attempt import AttemptTally, Deadline
+from workers.repair.attempt import AttemptTally
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult
 from workers.repair.running.runner_pool import RunnerPool
+from workers.repair.time_allowance import Deadline
 from workers.sandbox.run_tests import Project
 
 AT_ONCE = 8

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memory.model import AttemptOutcome, EditShape, Family, Proof
+from memory.model import AttemptOutcome, Confidence, EditShape, Family, Proof
 from workers.diffs import apply_unified
 from workers.errors import CannotRun
 from workers.ports import Limits
@@ -22,6 +22,7 @@ from workers.repair.judging.proofs import PROOFS
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import reproduce, sources_of
+from workers.repair.running.runner_pool import TOGETHER
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests
 
@@ -503,6 +504,27 @@ def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.candidates == 2, "the third is a rival of the second"
     assert result.shape == candidates[2].shape
+
+
+@pytest.mark.extended
+def test_rivals_are_compared_in_the_time_of_the_whole_repair(garden: Project) -> None:
+    """What passes at the end of a strategy's time is still compared."""
+    seen = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    deadline = time.monotonic() + 8.0
+
+    def candidates() -> Iterator[Candidate]:
+        yield from (made(garden, f"* {number}", 0.9) for number in range(TOGETHER - 2))
+        yield made(garden, "- len(self.rows)", 0.5)
+        yield made(garden, "- min(len(self.rows), 3)", 0.5)
+        time.sleep(max(0.0, deadline - time.monotonic()))
+
+    with SearchSession(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
+        result = bench.attempt(candidates(), strategies=("planted",), deadline=deadline)
+    assert result.proof is not None
+    assert result.proof.plausible == 2
+    assert result.proof.confidence in {Confidence.AGREED, Confidence.DISPUTED}
 
 
 @pytest.mark.extended

@@ -13,6 +13,7 @@ from memory.skills import tried_as
 from workers.redaction import redact
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.result import First
+from workers.repair.time_allowance import Deadline
 
 LONGEST_MESSAGE, MOST_NAMED = 120, 3
 
@@ -25,26 +26,6 @@ as it does not depend on the machine."""
 
 UNINFORMATIVE = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
 """Errors that say nothing about how near a candidate came."""
-
-
-class Deadline:
-    """Whether a point of time.monotonic() has passed; `expired` remembers a yes."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self.expired = False
-
-    def __call__(self) -> bool:
-        self.expired = self.expired or time.monotonic() >= self._deadline
-        return self.expired
-
-    def left(self) -> float:
-        """Seconds until then; below 0 afterwards."""
-        return self._deadline - time.monotonic()
-
-    def share(self, part: float, most: float) -> Deadline:
-        """A deadline after a part of the time that is left, `most` seconds at most."""
-        return Deadline(time.monotonic() + min(most, part * max(0.0, self.left())))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """How long runs of tests may take together, and how long a whole repair."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Iterator
@@ -10,6 +12,35 @@ from workers.ports import CompletedRun, Limits, Sandbox, SandboxSession, Workloa
 
 LEAST_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""
+
+
+class Deadline:
+    """Whether a point of time.monotonic() has passed; `expired` remembers a yes."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self.expired = False
+
+    def __call__(self) -> bool:
+        self.expired = self.expired or time.monotonic() >= self._deadline
+        return self.expired
+
+    def left(self) -> float:
+        """Seconds until then; below 0 afterwards."""
+        return self._deadline - time.monotonic()
+
+    @contextmanager
+    def postponed(self, deadline: float) -> Iterator[None]:
+        """Make it a later one, of time.monotonic(), until this ends."""
+        before, self._deadline, self.expired = self._deadline, max(self._deadline, deadline), False
+        try:
+            yield
+        finally:
+            self._deadline = before
+
+    def share(self, part: float, most: float) -> Deadline:
+        """A deadline after a part of the time that is left, `most` seconds at most."""
+        return Deadline(time.monotonic() + min(most, part * max(0.0, self.left())))
 
 
 class TimeAllowance:

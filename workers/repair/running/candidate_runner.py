@@ -7,7 +7,6 @@ chosen tests end without any edit: the baseline.
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -33,6 +32,7 @@ from workers.repair.running.forkserver import (
     establish,
     workload,
 )
+from workers.repair.time_allowance import Deadline
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, run_tests
 
@@ -140,7 +140,7 @@ class Screened:
 class CandidateRunner:
     """Runs the tests of a selection. `note` says why each candidate gets a process, empty when they are forked.
 
-    `together` allows that what is plainly wrong shares a fork. No try lasts past `deadline` (of time.monotonic).
+    `together` allows that what is plainly wrong shares a fork. No try lasts past `deadline`.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class CandidateRunner:
         self._restarts = 0
         self._spoilt = 0 if together else SPOILT
         self.note = ""
-        self.deadline = math.inf
+        self.deadline = Deadline(math.inf)
 
     def open(self) -> Baseline | None:
         """Start the fork server and check that it reproduces the unedited outcomes; None when there is no server."""
@@ -187,7 +187,7 @@ class CandidateRunner:
 
     def screen(self, step: ScheduledCandidate) -> Screened:
         """Try one candidate with the time of its level."""
-        if time.monotonic() > self.deadline:
+        if self.deadline():
             return Screened(verdict=implausible(step.candidate, TIMEOUT, TOO_LONG), ran=False, late=True)
         if self._server is None or self._baseline is None:
             return Screened(verdict=self._screen_apart(step.candidate))
@@ -275,7 +275,7 @@ class CandidateRunner:
         )
 
     def _until_deadline(self, seconds: float) -> float:
-        return min(seconds, max(1.0, self.deadline - time.monotonic()))
+        return min(seconds, max(1.0, self.deadline.left()))
 
     def _screen_apart(self, candidate: Candidate) -> ScreenVerdict:
         wall = self._until_deadline(self._limits.wall_seconds)

@@ -19,6 +19,7 @@ from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenV
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened, TimeoutSchedule
 from workers.repair.running.forkserver import Observe, Observed, cores
+from workers.repair.time_allowance import Deadline
 from workers.sandbox.run_tests import Project
 
 AHEAD, TOGETHER = 24, 12
@@ -30,7 +31,7 @@ class RunnerPool:
     """`most` runners at most, made by `make`, all with the same baseline; `clock` gives seconds.
 
     `test_runs` counts how often tests were run, those without an edit included; `swapped` the candidates among them that
-    needed no import, `together` those that shared a fork. No try lasts past `deadline` (of time.monotonic).
+    needed no import, `together` those that shared a fork. No try lasts past `deadline`.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class RunnerPool:
         self._joining: list[Future[None]] = []
         self._opening = self._running = 0.0
         self._counting = Lock()
-        self.deadline = math.inf
+        self.deadline = Deadline(math.inf)
         self.test_runs = 0
         self.swapped = 0
         self.together = 0

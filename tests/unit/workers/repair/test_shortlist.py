@@ -11,10 +11,11 @@ from itertools import islice
 import pytest
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Deadline, Shortlist, shortlist
+from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Shortlist, shortlist
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.engines.search.session import rivals
 from workers.repair.judging.ranking import changed_characters
+from workers.repair.time_allowance import Deadline
 
 FAILURE = Failure(
     error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=("t.py::a", "t.py::b")

@@ -51,7 +51,8 @@ UNWANTED = 0.5
 @contextmanager
 def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
     """The search for one case, for so many seconds with its proofs; its test runners are open within the context."""
-    deadline = time.monotonic() + seconds
+    proven_by = time.monotonic() + seconds
+    searched_by = proven_by - reserved(seconds, case.reproduction)
     memory = _memory(case, deps) if case.remembers else SearchMemory()
     with deps.session(
         deps.sandbox,
@@ -64,9 +65,10 @@ def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, second
         verdicts=memory.verdicts,
         taste=deps.taste(case.task.repository) if case.remembers else None,
         limits=deps.limits,
-        proven_by=deadline,
+        searched_by=searched_by,
+        proven_by=proven_by,
     ) as session:
-        yield SearchEngine(case, deps, previous, session, deadline - reserved(seconds, case.reproduction), memory)
+        yield SearchEngine(case, deps, previous, session, searched_by, memory)
 
 
 @dataclass(frozen=True, slots=True)

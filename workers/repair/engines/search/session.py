@@ -23,7 +23,6 @@ from workers.repair.attempt import (
     RIVAL_SHARE,
     RIVALS,
     AttemptTally,
-    Deadline,
     reflection,
     shortlist,
 )
@@ -38,6 +37,7 @@ from workers.repair.reproduce import Reproduction, screening_tests, sources_of
 from workers.repair.result import AttemptResult
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.time_allowance import Deadline
 from workers.sandbox.run_tests import Project
 
 REPORTED_EVERY, TRYING, SHOWN_LINES = 10.0, "editing", 3
@@ -71,11 +71,12 @@ class SearchSession:
         verdicts: Mapping[str, float] = {},
         taste: PreferenceModel | None = None,
         limits: Limits | None = None,
+        searched_by: float = math.inf,
         proven_by: float = math.inf,
     ) -> None:
-        """No proof lasts past `proven_by` (of time.monotonic). `sources` are the Python files of the project, if they were
-        read already. `weights` multiply the templates' priors, of which `verdicts` is the maintainers' part; `taste` orders
-        what is worth the same.
+        """No comparison lasts past `searched_by`, no proof past `proven_by` (of time.monotonic). `sources` are the Python files
+        of the project, if they were read already. `weights` multiply the templates' priors, of which `verdicts` is the
+        maintainers' part; `taste` orders what is worth the same.
         """
         self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._reproduction = reproduction
@@ -95,6 +96,7 @@ class SearchSession:
         self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
         self._wanted = screening_tests(reproduction, failure, self._suspects)
         self._open = open_pool(sandbox, project, self._wanted, limits=limits)
+        self._searched_by = searched_by
         self._deadline = Deadline(math.inf)
         self._pool: RunnerPool | None = None
 
@@ -157,12 +159,13 @@ class SearchSession:
     ) -> AttemptResult:
         """Try candidates, best first, until `deadline` (of time.monotonic). What was tried before is passed over.
 
+        Once one passes the failing tests, its rivals and their comparison may use the time of all attempts.
+
         `strategies` are those that the candidates came from, for the result to name; none for learned edits.
         """
         assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
-        limit = self._deadline = Deadline(deadline)
-        self._pool.deadline = deadline
+        limit = self._deadline = self._pool.deadline = Deadline(deadline)
         tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         verdicts = self._watched(self._screened(stream, limit), stream)
@@ -170,9 +173,10 @@ class SearchSession:
         for verdict in verdicts:
             tally.add(verdict)
             if verdict.plausible:
-                listed = shortlist(verdict.candidate, verdicts, tally, limit.share(RIVAL_SHARE, RIVAL_SECONDS))
-                self._progress("running all tests with what passes, to prove it")
-                proofs.prove(self._comparer.field(listed, self._observed, seed))
+                with limit.postponed(self._searched_by):
+                    listed = shortlist(verdict.candidate, verdicts, tally, limit.share(RIVAL_SHARE, RIVAL_SECONDS))
+                    self._progress("running all tests with what passes, to prove it")
+                    proofs.prove(self._comparer.field(listed, self._observed, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=limit.expired)
