@@ -133,3 +133,13 @@ def test_rivals_of_an_edit_are_in_its_line_and_in_the_condition_that_decides_whe
     first = list(islice(rivals(edited, {"a.py": source}, suspected, FAILURE, {}), 10))
     assert [each.line for each in first] == [4, 3] * 5
     assert any("if datum.value is None:" in each.source for each in first)
+
+
+def test_what_the_template_of_an_edit_makes_of_its_line_comes_first_too() -> None:
+    """Half of a sum and its floor pass the same tests of integers, however many other edits the line has."""
+    source = "def middle(low: float, high: float):\n    total = low + high\n    return total\n"
+    edited = replace(candidate(source), line=2, function="middle", template="missing_statement", strategy="statements")
+    found = rivals(edited, {"a.py": source}, [Suspect(path="a.py", line=2, score=1.0)], FAILURE, {})
+    first = [each.source for each in islice(found, 60)]
+    assert any("    total //= 2" in each for each in first)
+    assert any("    total /= 2" in each for each in first)

@@ -354,19 +354,22 @@ def rivals(
     failure: Failure,
     weights: Mapping[str, float],
 ) -> Iterator[Candidate]:
-    """Every strategy's edits of the same line in turn with those of the conditions that decide whether it runs, then of the
-    same function, then of all that is suspected.
+    """Edits of the same line by the same template in turn with those by every strategy, and with those of the conditions
+    that decide whether it runs; then of the same function, then of all that is suspected.
 
-    In turn, as a line alone may have more edits than are tried, and what it does and when it does so repair one fault.
+    In turn, as a line alone may have more edits than are tried. Edits of one kind are the likeliest to pass alike, and what a
+    line does and when it does so repair one fault.
     """
 
-    def edits(lines: Collection[int]) -> Iterator[Candidate]:
+    def edits(lines: Collection[int], strategies: tuple[str, ...] | None = None) -> Iterator[Candidate]:
         near = [each for each in suspected if each.path == plausible.path and each.line in lines]
-        return propose(sources, near, failure, strategies=None, template_weight=weights)
+        return propose(sources, near, failure, strategies=strategies, template_weight=weights)
 
     first, last = extent_of(plausible)
     condition = deciding_lines(sources[plausible.path], plausible.line)
-    in_turn = zip_longest(edits(range(plausible.line, plausible.line + 1)), edits(condition))
+    line = range(plausible.line, plausible.line + 1)
+    alike = (each for each in edits(line, (plausible.strategy,)) if each.template == plausible.template)
+    in_turn = zip_longest(alike, edits(line), edits(condition))
     yield from filter(None, chain.from_iterable(in_turn))
     yield from edits(range(first, last + 1))
     yield from propose(sources, suspected, failure, strategies=None, template_weight=weights)

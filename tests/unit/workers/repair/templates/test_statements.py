@@ -200,6 +200,21 @@ CASES = [
     (
         "missing_statement",
         """
+        def middle(low: float, high: float):
+            total = low + high
+            return total
+        """,
+        """
+        def middle(low: float, high: float):
+            total = low + high
+            total /= 2
+            return total
+        """,
+        {},
+    ),
+    (
+        "missing_statement",
+        """
         def fenced(rows: list[int], mark: int):
             found = [0]
             for row in rows[:-1]:

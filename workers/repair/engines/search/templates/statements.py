@@ -167,7 +167,8 @@ def _updates(site: Site) -> Iterator[str]:
     for name, kind in kinds.items():
         same = [other for other in kinds if other != name and kinds[other] == kind]
         if kind == NUMBER:
-            yield from (f"{name} += 1", f"{name} -= 1", f"{name} += 2", f"{name} //= 2", f"{name} = 0", f"{name} = 1")
+            updates = ("+= 1", "-= 1", "+= 2", "//= 2", "/= 2", "= 0", "= 1")
+            yield from (f"{name} {update}" for update in updates)
             yield from (f"{name} {sign} {other}" for other in same for sign in ("+=", "-=", "="))
         elif kind == SEQUENCE:
             inner = element(site.kind(name))
