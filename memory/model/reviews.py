@@ -136,7 +136,6 @@ class PastFinding:
 
     sha: str
     position: int
-    at: datetime
     path: str
     line: int
     tool: str

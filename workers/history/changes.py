@@ -10,12 +10,11 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from workers.diffs import Change, FileChange, FileStatus, parse_diff
 from workers.errors import CannotRun
-from workers.git_command import GitLimits, commit_time, environment, limit, program
+from workers.git_command import GitLimits, environment, limit, program
 from workers.review.detectors.detector import Detector, SourceTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import FindingWithFix, seen_in
@@ -25,8 +24,7 @@ from workers.review.source import MAX_BYTES
 _LIMITS = GitLimits(memory_mb=1024, cpu_seconds=1200, output_mb=1)
 """A whole history is read by one command, which writes to a pipe alone."""
 
-_MARK, _PART = "\x01", "\x02"
-_FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%s"
+_MARK = "\x01"
 _DIFF = (
     *("--patch", "--unified=0", "--find-renames", "--diff-merges=first-parent"),
     *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
@@ -41,8 +39,6 @@ class PastChange:
 
     position: int
     sha: str
-    at: datetime
-    subject: str
     change: Change | None
 
 
@@ -57,7 +53,7 @@ def changes(
 ) -> Iterator[PastChange]:
     """The changes up to `tip` that touch `paths`, oldest first; those after the commit `after`, where one is given."""
     span = f"{after}..{tip}" if after else tip
-    arguments = ("log", "--reverse", "--first-parent", _FORMAT, *_DIFF, span, "--", *paths)
+    arguments = ("log", "--reverse", "--first-parent", f"--format={_MARK}%H", *_DIFF, span, "--", *paths)
     head, body, length = "", list[str](), 0
     for raw in _lines(directory, *arguments):
         line = raw.decode(errors="surrogateescape")
@@ -74,14 +70,8 @@ def changes(
 
 
 def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> PastChange:
-    sha, seconds, subject = head[1:].rstrip("\n").split(_PART, 2)
-    return PastChange(
-        position=places[sha],
-        sha=sha,
-        at=commit_time(seconds),
-        subject=subject,
-        change=parse_diff("".join(body)) if whole else None,
-    )
+    sha = head.removeprefix(_MARK).rstrip("\n")
+    return PastChange(position=places[sha], sha=sha, change=parse_diff("".join(body)) if whole else None)
 
 
 class Blobs:

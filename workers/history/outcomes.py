@@ -234,7 +234,6 @@ def _new(
                 found=PastFinding(
                     sha=past.sha,
                     position=past.position,
-                    at=past.at,
                     path=file.path,
                     line=finding.line,
                     tool=finding.tool,

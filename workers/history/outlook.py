@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import islice
 from statistics import fmean
 
@@ -312,7 +311,6 @@ def _unknown(severity: Severity) -> PastFinding:
     return PastFinding(
         sha="",
         position=0,
-        at=datetime.min.replace(tzinfo=UTC),
         path="new.py",
         line=1,
         tool="ruff",

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 from memory.model import Fate, PastFinding, Severity
-
-START = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def past(
@@ -24,7 +20,6 @@ def past(
     return PastFinding(
         sha=f"{position:040x}",
         position=position,
-        at=START + timedelta(hours=position),
         path=path,
         line=line,
         tool="ruff",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from datetime import datetime
 
 from memory.model import (
     Fate,
@@ -15,11 +14,10 @@ from memory.store import Store
 from memory.store.documents import RepositoryName, Walked
 
 
-def past_finding(now: datetime) -> PastFinding:
+def past_finding() -> PastFinding:
     return PastFinding(
         sha="a" * 40,
         position=1,
-        at=now,
         path="a.py",
         line=1,
         tool="ruff",
@@ -34,10 +32,10 @@ def past_finding(now: datetime) -> PastFinding:
     )
 
 
-def test_a_long_path_is_kept(store: Store, now: datetime) -> None:
+def test_a_long_path_is_kept(store: Store) -> None:
     """However long two paths are, what differs at their ends are two findings, each kept once."""
     directory = random.Random(1).randbytes(3000).hex()
-    found = [replace(past_finding(now), path=f"{directory}/{name}.py") for name in "ab"]
+    found = [replace(past_finding(), path=f"{directory}/{name}.py") for name in "ab"]
     for _ in range(2):
         store.past.add("o/r", found, Walked(reading="1", sha="a", position=61))
     assert store.past.of("o/r") == found
