@@ -211,14 +211,12 @@ class Inbox:
         with self.database.reading() as connection:
             return _effect(connection, key)
 
-    def begin_limited(
-        self, key: str, job_id: str, now: datetime, *, among: str, since: datetime, most: int, alone: bool = True
-    ) -> bool:
-        """Announce an effect if fewer than `most` were begun `since` whose keys begin with `among`; False beyond the limit.
+    def begin_limited(self, key: str, job_id: str, now: datetime, *, among: str, most: int, alone: bool = True) -> bool:
+        """Announce an effect if fewer than `most` were begun within a day whose keys begin with `among`; False beyond the limit.
 
         One that was begun before is no other: True for the job that began it, and for any job if it is not made by one `alone`.
         """
-        like = effects.c.key.startswith(among, autoescape=True) & (effects.c.begun_at > since)
+        like = effects.c.key.startswith(among, autoescape=True) & (effects.c.begun_at > now - timedelta(days=1))
         with self.database.writing() as connection:
             queue_for(connection, _LOCK_ID)
             if (known := _effect(connection, key)) is not None:

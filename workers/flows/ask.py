@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -271,10 +270,9 @@ def _is_wanted(job: LocateIssue, task: Task, mirror: Mirror, context: JobContext
     chosen = configuration_at(mirror, task.sha, job.repository, context).chosen
     if not chosen.issues.locate or chosen.silent:
         return False
-    now, among = context.clock(), f"located:{job.repository.id}:"
-    since = now - timedelta(days=1)
+    among = f"located:{job.repository.id}:"
     begun = context.store.inbox.begin_limited(
-        f"{among}{job.number}", context.job_id, now, among=among, since=since, most=ANSWERS_A_DAY
+        f"{among}{job.number}", context.job_id, context.clock(), among=among, most=ANSWERS_A_DAY
     )
     if not begun:
         context.progress(f"issue {job.number} was not looked into: {ANSWERS_A_DAY} others were within a day")

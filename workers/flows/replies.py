@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
@@ -78,9 +76,8 @@ def reply_to_outsider(
     number = job.issue if isinstance(job, Fix) else job.number
     installation = f"outsider:{job.repository.installation_id}:"
     key = f"{installation}{job.repository.id}:{number}:{job.actor.id}"
-    now = context.clock()
-    begun = partial(context.store.inbox.begin_limited, key, context.job_id, now, among=installation)
-    if not begun(since=now - timedelta(days=1), most=REPLIES_TO_OUTSIDERS):
+    begin = context.store.inbox.begin_limited
+    if not begin(key, context.job_id, context.clock(), among=installation, most=REPLIES_TO_OUTSIDERS):
         why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
         context.progress(f"no reply to {job.actor.login}: {why}")
         return

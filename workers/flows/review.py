@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -108,9 +107,11 @@ def _refuse_flood(job: ReviewPull, pull: PullRequest, github: GitHub, context: J
     if job.commanded or pull.head_repository_id == job.repository.id or may_command(github, pull.author):
         return
     installation = f"outsider-review:{job.repository.installation_id}:"
-    key, now = f"{installation}{job.repository.id}:{pull.number}:{pull.head_sha}", context.clock()
-    begun = partial(context.store.inbox.begin_limited, key, context.job_id, now, among=installation, alone=False)
-    if not begun(since=now - timedelta(days=1), most=REVIEWS_FOR_OUTSIDERS):
+    key = f"{installation}{job.repository.id}:{pull.number}:{pull.head_sha}"
+    begun = context.store.inbox.begin_limited(
+        key, context.job_id, context.clock(), among=installation, most=REVIEWS_FOR_OUTSIDERS, alone=False
+    )
+    if not begun:
         ask = f"a maintainer can ask with `@{context.settings.bot_name} review`"
         most = f"{REVIEWS_FOR_OUTSIDERS} commits by authors without write access"
         raise CannotRun(f"{most} were reviewed within a day; {ask}")

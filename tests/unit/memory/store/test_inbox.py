@@ -333,7 +333,7 @@ def test_limited_effects(store: Store, now: datetime) -> None:
 
     def begun(number: int, job: str = "j", when: datetime = now, *, alone: bool = True) -> bool:
         key, begin = f"reply:{number}", store.inbox.begin_limited
-        return begin(key, f"{job}{number}", when, among="reply:", since=when - day, most=3, alone=alone)
+        return begin(key, f"{job}{number}", when, among="reply:", most=3, alone=alone)
 
     store.inbox.begin_effect("reply-to:9", "j", now)
     with ThreadPoolExecutor(8) as pool:
