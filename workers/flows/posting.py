@@ -205,7 +205,7 @@ def _threads(this: Round, fingerprint: str) -> list[ReviewThread]:
 @refusal_logged()
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
-    still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
+    still, changed = len(plan.repeated) + len(plan.back), reviewed.change.files
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
     tried = this.may_run_tests and not untried
     clean = changed and not plan.new and not still and not reviewed.not_read and tried
@@ -219,22 +219,14 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
             external_id=key,
             conclusion="failure" if broken else "success" if clean else "neutral",
             title=reviews.check_title(
-                changed=changed,
-                findings=len(plan.new) + still,
-                unread=len(reviewed.not_read),
-                untested=not this.may_run_tests,
-                tests=reviewed.tests,
-                wrong=wrong,
+                reviewed, findings=len(plan.new) + still, untested=not this.may_run_tests, wrong=wrong
             ),
             summary=reviews.check_summary(
+                reviewed,
                 plan,
-                reviewed.not_read,
                 reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=this.context.settings.bot_name),
-                read=reviewed.files_read,
-                unedited=reviewed.files_unedited,
                 untested=not this.may_run_tests,
                 other_base=this.other_base,
-                tests=reviewed.tests,
                 configured=_configured(this, reviewed),
             ),
             annotations=[

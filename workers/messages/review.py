@@ -8,7 +8,6 @@ from workers.diffs import fence
 from workers.messages.markdown import counted, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
 from workers.messages.tests import in_check, markdown, markdown_remarks
-from workers.review.broken_tests import ComparedTests
 from workers.review.engine import Reviewed
 from workers.review.plan import Missed, RepairSuggestion, ReviewPlan
 
@@ -188,18 +187,11 @@ def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
     return shown_files
 
 
-def check_title(
-    *,
-    changed: int,
-    findings: int,
-    unread: int,
-    untested: bool = False,
-    tests: ComparedTests | None = None,
-    wrong: str = "",
-) -> str:
+def check_title(reviewed: Reviewed, *, findings: int, untested: bool = False, wrong: str = "") -> str:
     """The check run's one line: what was found, and what was not read or run; `wrong` is about the configuration."""
-    if not changed and not wrong:
+    if not reviewed.change.files and not wrong:
         return NOTHING_CHANGED
+    tests, unread = reviewed.tests, len(reviewed.not_read)
     broken = len(tests.broken) if tests else 0
     parts = [f"{counted(broken, 'broken test')}"] if broken else []
     parts += [counted(findings, "finding")] if findings else []
@@ -213,20 +205,17 @@ def check_title(
 
 
 def check_summary(
+    reviewed: Reviewed,
     plan: ReviewPlan,
-    not_read: Mapping[str, str],
     limits: Sequence[str],
     *,
-    read: int,
-    unedited: int,
-    untested: bool,
-    other_base: str,
-    tests: ComparedTests | None = None,
+    untested: bool = False,
+    other_base: str = "",
     configured: Sequence[str] = (),
 ) -> str:
     """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
-    lines = [*(in_check(tests) if tests else []), f"{counted(read, 'file')} read."]
-    if unedited:
+    lines = [*(in_check(reviewed.tests) if reviewed.tests else []), f"{counted(reviewed.files_read, 'file')} read."]
+    if unedited := reviewed.files_unedited:
         lines.append(f"{counted(unedited, 'file')} only moved, or with another mode: nothing new to read.")
     if other_base:
         lines.append(
@@ -239,7 +228,7 @@ def check_summary(
     if untested:
         lines.append("No test was run, because this comes from a fork.")
     lines += [*limits, *configured]
-    lines += [f"- not read: {line}" for line in _not_read(not_read, SHOWN_UNREAD_IN_CHECK)]
+    lines += [f"- not read: {line}" for line in _not_read(reviewed.not_read, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
 
 

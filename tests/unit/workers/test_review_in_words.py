@@ -26,7 +26,7 @@ def test_hidden_findings_are_named_by_rule() -> None:
     reviewed = review().reviewed
     body = review_body(reviewed, ReviewPlan(held=held), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k")
     assert line in body.splitlines()
-    summary = check_summary(ReviewPlan(held=held), {}, (), read=1, unedited=0, untested=False, other_base="")
+    summary = check_summary(reviewed, ReviewPlan(held=held), ())
     assert line in summary.splitlines()
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.reviewed import finding, review
+from workers.diffs import Change
 from workers.messages.review import (
     CUT,
     LONGEST_TEXT,
@@ -11,11 +14,14 @@ from workers.messages.review import (
     review_body,
 )
 from workers.review.plan import ReviewPlan
+from workers.review.read_report import CoverageStatus, FileCoverage
 
 
 def summary(coverage: dict[str, str]) -> list[str]:
-    text = check_summary(ReviewPlan(), coverage, (), read=1, unedited=0, untested=False, other_base="")
-    return text.splitlines()
+    """Of a review without tests that read one file and not those of `coverage`."""
+    reviewed = review(tests=None).reviewed
+    unread = (FileCoverage(path=path, status=CoverageStatus.SKIPPED, reason=why) for path, why in coverage.items())
+    return check_summary(replace(reviewed, coverage=(*reviewed.coverage, *unread)), ReviewPlan(), ()).splitlines()
 
 
 def test_few_files_are_all_named() -> None:
@@ -59,4 +65,5 @@ def test_a_review_that_is_too_long_says_so() -> None:
 
 def test_an_empty_change_has_a_title_of_its_own() -> None:
     """Nothing changed is not the same as nothing found."""
-    assert check_title(changed=0, findings=0, unread=0) != check_title(changed=1, findings=0, unread=0)
+    changed = review().reviewed
+    assert check_title(replace(changed, change=Change(files=())), findings=0) != check_title(changed, findings=0)
