@@ -116,6 +116,7 @@ class GitHubApp:
 
     def __init__(self, integration: GithubIntegration) -> None:
         self._integration = integration
+        self._ask = integration.requester.requestJsonAndCheck
 
     def mint(self, repository_id: int, installation_id: int) -> MintedToken:
         """A token for this repository alone, with what its owner granted of `PERMISSIONS`.
@@ -124,13 +125,13 @@ class GitHubApp:
         """
         with translated(f"minting a token for repository {repository_id}"):
             try:
-                return self._mint(repository_id, installation_id, PERMISSIONS)
+                return self._minted(installation_id, repository_ids=[repository_id], permissions=PERMISSIONS)
             except GithubException as error:
                 if any(each in str(error.data) for each in _NO_ACCESS):
                     raise NoAccess(f"the App has no access to repository {repository_id}") from error
                 if _NOT_GRANTED not in str(error.data):
                     raise
-            _, found = self._integration.requester.requestJsonAndCheck("GET", f"/app/installations/{installation_id}")
+            _, found = self._ask("GET", f"/app/installations/{installation_id}")
             held = found["permissions"]
             _log.warning("permissions not granted", installation=installation_id, lacking=_lacking(held))
             granted = {
@@ -138,30 +139,31 @@ class GitHubApp:
                 for name, level in PERMISSIONS.items()
                 if name in held
             }
-            return self._mint(repository_id, installation_id, granted)
+            return self._minted(installation_id, repository_ids=[repository_id], permissions=granted)
 
-    def _mint(self, repository_id: int, installation_id: int, permissions: Mapping[str, str]) -> MintedToken:
-        # PyGithub's get_access_token cannot limit a token to one repository.
-        _, answer = self._integration.requester.requestJsonAndCheck(
-            "POST",
-            f"/app/installations/{installation_id}/access_tokens",
-            input={"repository_ids": [repository_id], "permissions": permissions},
-        )
-        return _minted(answer)
+    def _minted(self, installation_id: int, **asked: object) -> MintedToken:
+        """A token for one repository, to which PyGithub's get_access_token cannot limit it."""
+        answer = self._token(installation_id, **asked)
+        (repository,) = answer["repositories"]
+        ends = datetime.fromisoformat(answer["expires_at"])
+        return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
+
+    def _token(self, installation_id: int, **asked: object) -> dict[str, Any]:
+        """GitHub's answer with a token for what is asked; nothing that this process writes shows it."""
+        _, answer = self._ask("POST", f"/app/installations/{installation_id}/access_tokens", input=asked)
+        own_secrets.add_token(answer["token"])
+        return dict(answer)
 
     def mint_defaults(self, installation_id: int) -> MintedToken | None:
         """A token that reads the repository `.github` of an installation's account; None where the App has none there."""
-        wanted = {"repositories": [DEFAULTS], "permissions": {"contents": "read", "metadata": "read"}}
+        readable = {"contents": "read", "metadata": "read"}
         with translated(f"minting a token for {DEFAULTS} of installation {installation_id}"):
             try:
-                _, answer = self._integration.requester.requestJsonAndCheck(
-                    "POST", f"/app/installations/{installation_id}/access_tokens", input=wanted
-                )
+                return self._minted(installation_id, repositories=[DEFAULTS], permissions=readable)
             except GithubException as error:
                 if error.status == NOT_ACCESSIBLE:
                     return None
                 raise
-        return _minted(answer)
 
     def identity(self) -> AppIdentity:
         with translated("looking up the App"):
@@ -170,11 +172,10 @@ class GitHubApp:
 
     def examine(self) -> AppExamination:
         """Sign as the App, mint a token that reads names alone for its first installation, and use it."""
-        ask = self._integration.requester.requestJsonAndCheck
         with translated("looking up the App"):
-            headers, app = ask("GET", "/app")
+            headers, app = self._ask("GET", "/app")
             now = datetime.now(UTC)
-            _, installations = ask("GET", "/app/installations", parameters={"per_page": 1})
+            _, installations = self._ask("GET", "/app/installations", parameters={"per_page": 1})
         first = next(iter(installations), None)
         lacking = _lacking(app["permissions"])
         lacking_there = _lacking(first["permissions"]) if first else {}
@@ -192,11 +193,8 @@ class GitHubApp:
 
     def _readable(self, installation_id: int) -> int:
         """How many repositories a token for an installation can read."""
-        ask = self._integration.requester.requestJsonAndCheck
         with translated(f"minting a token for installation {installation_id}"):
-            asked = {"permissions": {"metadata": "read"}}
-            _, minted = ask("POST", f"/app/installations/{installation_id}/access_tokens", input=asked)
-        own_secrets.add_token(minted["token"])
+            minted = self._token(installation_id, permissions={"metadata": "read"})
         with translated("using a token"):
             using = client(self._integration.requester.base_url, minted["token"], installation_id).requester
             _, answer = using.requestJsonAndCheck("GET", "/installation/repositories", parameters={"per_page": 1})
@@ -206,21 +204,12 @@ class GitHubApp:
         """A page of the attempts to deliver webhooks, newest first; GitHub keeps three days. The first one has no cursor."""
         where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
         with translated("reading the webhook's log"):
-            headers, page = self._integration.requester.requestJsonAndCheck(
-                "GET", "/app/hook/deliveries", parameters=where
-            )
+            headers, page = self._ask("GET", "/app/hook/deliveries", parameters=where)
         return HookLogPage(deliveries=tuple(map(_delivery, page)), older=_next_cursor(str(headers.get("link", ""))))
 
     def redeliver(self, delivery_id: int) -> None:
         with translated("asking for a redelivery"):
-            self._integration.requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
-
-
-def _minted(answer: dict[str, Any]) -> MintedToken:
-    (repository,) = answer["repositories"]
-    own_secrets.add_token(answer["token"])
-    ends = datetime.fromisoformat(answer["expires_at"])
-    return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
+            self._ask("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
 
 
 def _delivery(item: dict[str, Any]) -> HookDelivery:
