@@ -5,7 +5,6 @@ find nor change one.
 """
 
 import base64
-import fcntl
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from tempfile import TemporaryDirectory
 from memory.model import Actor
 from workers.errors import BadInput, CannotRun, Gone, Retryable, TokenRefused, Unavailable
 from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, commit_time, run_git
+from workers.home import locked
 from workers.ports import Limits
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
@@ -280,7 +280,7 @@ class Mirror:
         attributes = self.directory / "info" / "attributes"
         if not attributes.exists():
             self.directory.mkdir(parents=True, exist_ok=True)
-            with _alone_in(self.directory):  # two that make one mirror at a time break each other's files
+            with locked(self.directory, wait=True):  # two that make one mirror at a time break each other's files
                 run_git("init", "--quiet", "--bare", ".", at=self.directory)
                 attributes.parent.mkdir(exist_ok=True)
                 unfinished = attributes.with_suffix(".new")
@@ -313,17 +313,6 @@ def _translation(what: str, error: GitCommandFailed) -> Retryable:
         return TokenRefused(f"{what}: {error}")
     away = _AWAY.search(error.written) and not _FINAL.search(error.written)
     return (Unavailable if away else Retryable)(f"{what}: {error}")
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """Wait for other processes that are in the same context."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

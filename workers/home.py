@@ -54,11 +54,11 @@ def scratch(home: Path) -> Iterator[Path]:
     """
     root = private(home) / "scratch"
     root.mkdir(mode=0o700, exist_ok=True)
-    with _locked(root, wait=True):
+    with locked(root, wait=True):
         _remove_left(root)
         own = Path(tempfile.mkdtemp(dir=root))
         held = ExitStack()
-        held.enter_context(_locked(own))
+        held.enter_context(locked(own))
     before, tempfile.tempdir = tempfile.tempdir, str(own)
     with held:
         try:
@@ -73,14 +73,14 @@ def sweep_scratch(home: Path) -> int:
     root = home / "scratch"
     if not root.is_dir():
         return 0
-    with _locked(root, wait=True):
+    with locked(root, wait=True):
         return _remove_left(root)
 
 
 def _remove_left(root: Path) -> int:
     removed = 0
     for left in root.iterdir():
-        with suppress(OSError), _locked(left):  # another process holds it, or just removed it
+        with suppress(OSError), locked(left):  # another process holds it, or just removed it
             shutil.rmtree(left, ignore_errors=True)
             removed += 1
     return removed
@@ -101,7 +101,7 @@ def _empty(own: Path) -> None:
 
 
 @contextmanager
-def _locked(directory: Path, *, wait: bool = False) -> Iterator[None]:
+def locked(directory: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold a directory's lock; raises BlockingIOError where another process holds it and we do not `wait`."""
     descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
