@@ -136,6 +136,16 @@ class JobContext(Context):
         bind_contextvars(task=task.id)  # for the lines that follow
         return task
 
+    def pinned(
+        self, kind: TaskKind, repository: RepositoryRef, github: GitHub, *, sha: str, number: int
+    ) -> tuple[Task, Mirror]:
+        """The task of this job at the commit that the first worker on it found, and the mirror with that."""
+        stored = self.store.tasks.get(self.task(kind, repository, sha=sha, number=number).id)
+        assert stored is not None, "it was added just now, here or by an earlier worker"
+        mirror = self.mirror(repository, github)
+        mirror.fetch(stored.task.sha)
+        return stored.task, mirror
+
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""
         return Mirror(self._place_of_mirror(str(repository.id)), github.clone_url(), github.token())

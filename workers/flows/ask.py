@@ -244,7 +244,8 @@ def locate_issue(job: LocateIssue, context: JobContext) -> Sequence[Job]:
         return ()
     if job.commanded:
         acknowledge(job, context, github)
-    task, mirror = _pinned(job, github, context)
+    sha = github.default_branch().sha
+    task, mirror = context.pinned(TaskKind.ISSUE, job.repository, github, sha=sha, number=job.number)
     if not job.commanded and not _is_wanted(job, task, mirror, context):
         return ()
     found = locate(mirror.directory, task.sha, f"{job.text}\n{job.title}\n{job.body}")
@@ -253,16 +254,6 @@ def locate_issue(job: LocateIssue, context: JobContext) -> Sequence[Job]:
     elif job.commanded:
         post_comment(job.number, locating.NOTHING, f"{task.id}:answer", context, github)
     return ()
-
-
-def _pinned(job: LocateIssue, github: GitHub, context: JobContext) -> tuple[Task, Mirror]:
-    """The task at the commit that the first worker on this job found, and the mirror with it."""
-    made = context.task(TaskKind.ISSUE, job.repository, sha=github.default_branch().sha, number=job.number)
-    stored = context.store.tasks.get(made.id)
-    assert stored is not None, "it was added just now, here or by an earlier worker"
-    mirror = context.mirror(job.repository, github)
-    mirror.fetch(stored.task.sha)
-    return stored.task, mirror
 
 
 def _is_wanted(job: LocateIssue, task: Task, mirror: Mirror, context: JobContext) -> bool:

@@ -139,21 +139,17 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
 def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHub) -> RepairRequest:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
     head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
-    task = context.task(TaskKind.REPAIR, job.repository, sha=head.sha, number=job.issue)
-    stored = context.store.tasks.get(task.id)
-    assert stored is not None, "it was added just now, here or by an earlier worker"
-    mirror = context.mirror(job.repository, github)
-    mirror.fetch(stored.task.sha)
+    task, mirror = context.pinned(TaskKind.REPAIR, job.repository, github, sha=head.sha, number=job.issue)
     test, trusted = _test_of(job, github)
     return RepairRequest(
         job=job,
-        task=replace(stored.task, attempts=()),
+        task=replace(task, attempts=()),
         github=github,
         mirror=mirror,
         branch=head.name,
         base=pull.base_sha if pull else "",
         forked=pull is not None and pull.head_repository_id != job.repository.id,
-        added_tests={} if test is None else {path_of(job.issue, mirror.paths(stored.task.sha)): test.encode()},
+        added_tests={} if test is None else {path_of(job.issue, mirror.paths(task.sha)): test.encode()},
         commits_tests=trusted,
     )
 
