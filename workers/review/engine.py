@@ -69,11 +69,6 @@ class Reading:
         paths = sorted(tree.sources)
         return joined(_side_by_side([partial(each.detect, tree, paths) for each in self.detectors]))
 
-    def marking(self, is_own: Callable[[Finding], bool]) -> Reading:
-        """The same, with a mark on what the repository's own linter reports."""
-        seen = (replace(each, finding=replace(each.finding, own_linter=is_own(each.finding))) for each in self.seen)
-        return replace(self, seen=tuple(seen))
-
     def not_new(self, change: Change, doubted: Collection[str]) -> frozenset[str]:
         """What was there before the change, or may have been: in files whose base could not be read, everything.
 
@@ -225,12 +220,11 @@ def review_change(
     change, head, left_out = _head(head_tree, parse_diff(diff))
     if change.files:
         progress(_reading(sorted(head.sources), [f"{each.path} ({each.reason})" for each in left_out.values()]))
-    own = ruff_options(base_tree, partial(rule_codes, sandbox))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
         (*readers_of_changes(sandbox, base_tree, head), *detectors),
         _delta(base_tree, change, head),
-    ).marking(lambda finding: finding.tool == Ruff.name and own.checks(finding.rule, finding.path))
+    )
     head_project = project(head_tree) if may_run_tests and change.files else None
     if head_project is None:
         return _reviewed(change, reading, left_out, lambda: None, progress, configuration)

@@ -98,6 +98,7 @@ def _finding(found: RawFinding, place: tuple[str, str, str], index: int) -> Find
         severity=found.severity,
         message=found.message,
         anchor=anchor,
+        own_linter=found.own_linter,
     )
 
 

@@ -58,6 +58,7 @@ class RawFinding:
     """What a tool reported, in our terms; lines `line`..`end_line` inclusive, from 1.
 
     `anchor` replaces the source that identifies it, where that source may not be kept; None for its own lines.
+    `own_linter` says that the repository's own linter reports it too.
     """
 
     path: str
@@ -71,6 +72,7 @@ class RawFinding:
     message: str
     fix: ToolFix | None = None
     anchor: str | None = None
+    own_linter: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

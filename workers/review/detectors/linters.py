@@ -87,10 +87,10 @@ class Ruff:
 
     def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            found = ruff_findings(self._run(tree, some), everything=self._everything)
-            left_out = self._options.is_ignored
-            kept = (each for each in found.findings if self._everything or not left_out(each.rule, each.path))
-            return replace(found, findings=tuple(kept))
+            found, own = ruff_findings(self._run(tree, some), everything=self._everything), self._options
+            kept = (each for each in found.findings if self._everything or not own.is_ignored(each.rule, each.path))
+            marked = (replace(each, own_linter=own.checks(each.rule, each.path)) for each in kept)
+            return replace(found, findings=tuple(marked))
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
 
