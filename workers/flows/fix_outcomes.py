@@ -130,7 +130,7 @@ class _FixedFile:
         """Whether a text has the edit; None where it has neither the edit nor what was there before."""
         if now is None:
             return None
-        if was_made(self.without, self.fixed, now) or now == self.fixed:
+        if self.is_kept(now):
             return True
         return False if was_made(self.fixed, self.without, now) or now == self.without else None
 

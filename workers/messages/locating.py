@@ -15,8 +15,6 @@ NOTHING = "No Python file of this repository shares a word with this issue, so I
 
 def answer(found: Located, *, root: str, decision: str, bot_name: str) -> str:
     """The answer, in at most 25 lines; `root` is the address of the repository's page."""
-    if not found.places:
-        return NOTHING
     return "\n".join(
         [
             f"By its words, this is likely about (at {_commit(found.sha, root)}, nothing was run):",

@@ -67,9 +67,9 @@ def enqueue_search(store: Store, now: datetime, *, every: float) -> int:
     return store.inbox.enqueue(rows(f"search:{seconds}:{now.timestamp() // seconds}", [RedeliverWebhooks()]), now=now)
 
 
-def enqueue_policy_check(store: Store, now: datetime, *, every: float = POLICY_CHECK_SECONDS) -> int:
+def enqueue_policy_check(store: Store, now: datetime) -> int:
     """Enqueue one policy check a day; returns how many jobs are new."""
-    return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // every)}", [CheckPolicy()]), now=now)
+    return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // POLICY_CHECK_SECONDS)}", [CheckPolicy()]), now=now)
 
 
 def run_sweeper(settings: SweeperSettings) -> None:
