@@ -16,7 +16,7 @@ from workers.diffs import changed_lines, parse_diff, split_lines, unified
 from workers.environments.editable import dependencies
 from workers.environments.interpreters import Interpreter
 from workers.environments.plans import plans_for
-from workers.environments.tree_files import toml
+from workers.environments.tree_files import ini, toml
 from workers.errors import BadInput
 from workers.flows.repair import issue_test, named_tests
 from workers.llm.messages import ChatMessage
@@ -29,7 +29,6 @@ from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import Delta, SourceTree
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.project_options import ini
 from workers.review.read_report import why_unfit
 from workers.sandbox.report import decode
 

@@ -5,7 +5,6 @@ It is read from the base of a change: what a pull request writes into its config
 
 from __future__ import annotations
 
-import configparser
 import json
 import re
 import sys
@@ -16,10 +15,8 @@ from fnmatch import fnmatchcase
 from itertools import islice, takewhile
 from pathlib import Path, PurePosixPath
 
-from memory.parsing import BOM
-from workers.environments.tree_files import parsed_ini, table, toml
+from workers.environments.tree_files import TreeFiles, table
 from workers.review.detectors.rules import is_of
-from workers.review.source import Unread, read_text
 
 _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
 _NAME = re.compile(r"[a-z][a-z0-9-]{1,99}")
@@ -140,12 +137,11 @@ def ruff_options(base: Path, codes: Callable[[], Mapping[str, str]] = dict) -> R
     Without any of ruff's, what the repository tells flake8: the codes are the same. `codes` gives the code of each rule by
     its name, and is called where the file names rules.
     """
-    in_pyproject = table(_toml(base, "pyproject.toml"), "tool", "ruff")
-    found = next(
-        (each for each in (_toml(base, ".ruff.toml"), _toml(base, "ruff.toml")) if each is not None), in_pyproject
-    )
+    files = TreeFiles(base)
+    own = next((name for name in (".ruff.toml", "ruff.toml") if files.place(name)), None)
+    found = files.toml(own) if own else table(files.toml("pyproject.toml"), "tool", "ruff")
     if not found:
-        return _of_flake8(base)
+        return _of_flake8(files)
     lint = _with_codes({**found, **table(found, "lint")}, codes)
     of_files = (*table(lint, "per-file-ignores").items(), *table(lint, "extend-per-file-ignores").items())
     length, target = found.get("line-length"), found.get("target-version")
@@ -232,17 +228,17 @@ RUFF_FILES = (".ruff.toml", "ruff.toml", "pyproject.toml", *_FLAKE8)
 """The files that `ruff_options` reads."""
 
 
-def _of_flake8(base: Path) -> RuffOptions:
+def _of_flake8(files: TreeFiles) -> RuffOptions:
     """From the first file with a section for flake8."""
-    found = next(filter(None, (_ini(base, name, "flake8") for name in _FLAKE8)), {})
-    length = str(found.get("max-line-length") or "")
+    found = next(filter(None, (files.ini(name).get("flake8") for name in _FLAKE8)), {})
+    length = found.get("max-line-length", "")
     select, more = _codes(_listed(found.get("select"))), _codes(_listed(found.get("extend-select")))
     return RuffOptions(
         select=select or None,
         checked=(*(select or FLAKE8_DEFAULTS), *more) if found else (),
         ignore=_harmless([*_listed(found.get("ignore")), *_listed(found.get("extend-ignore"))]),
         extend_select=more,
-        per_file_ignores=_ignores(_files_with_codes(found.get("per-file-ignores"))),
+        per_file_ignores=_ignores(_files_with_codes(found.get("per-file-ignores", ""))),
         line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
         excluded=_patterns(each for key in _EXCLUDING for each in _listed(found.get(key))),
     )
@@ -277,9 +273,9 @@ def _alternatives(pattern: str) -> list[str]:
     return [f"{braces[1]}{each}{braces[3]}" for each in braces[2].split(",")] if braces else [pattern]
 
 
-def _files_with_codes(text: object) -> Iterator[tuple[str, list[str]]]:
+def _files_with_codes(text: str) -> Iterator[tuple[str, list[str]]]:
     """The files of a value of flake8's, each with its codes. Files that share codes are listed before one colon."""
-    *before, last = [_listed(part) for part in str(text or "").split(":")]
+    *before, last = [_listed(part) for part in text.split(":")]
     files = before[0] if before else []
     for words in (*before[1:], last):
         codes = list(takewhile(_CODE.fullmatch, words))
@@ -287,9 +283,9 @@ def _files_with_codes(text: object) -> Iterator[tuple[str, list[str]]]:
         files = words[len(codes) :]
 
 
-def _listed(text: object) -> list[str]:
+def _listed(text: str | None) -> list[str]:
     """The codes of a value of flake8's, without its comments."""
-    lines = [line.partition("#")[0] for line in text.splitlines()] if isinstance(text, str) else []
+    lines = [line.partition("#")[0] for line in (text or "").splitlines()]
     return [code for line in lines for code in re.split(r"[,\s]+", line) if code]
 
 
@@ -304,7 +300,7 @@ def _harmless(wanted: object) -> tuple[str, ...]:
 
 def target_version(root: Path) -> str:
     """The oldest Python that the project declares, as ruff writes it; the newest we know when it declares none."""
-    stated = table(_toml(root, "pyproject.toml"), "project").get("requires-python")
+    stated = table(TreeFiles(root).toml("pyproject.toml"), "project").get("requires-python")
     minors = [int(minor) for minor in _MINIMUM.findall(stated)] if isinstance(stated, str) else []
     return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
 
@@ -327,10 +323,10 @@ def _is_imported(path: Path) -> bool:
 
 def mypy_options(base: Path) -> MypyOptions | None:
     """From `mypy.ini`, `.mypy.ini`, `pyproject.toml` or `setup.cfg`; None where mypy is not set up."""
-    in_pyproject = table(_toml(base, "pyproject.toml"), "tool", "mypy")
-    inis = [_ini(base, name, "mypy") for name in ("mypy.ini", ".mypy.ini", "setup.cfg")]
-    tables = (*inis[:2], in_pyproject, inis[2])
-    found = next(filter(None, tables), None)
+    files = TreeFiles(base)
+    own, hidden, shared = (files.ini(name).get("mypy") for name in ("mypy.ini", ".mypy.ini", "setup.cfg"))
+    in_pyproject = table(files.toml("pyproject.toml"), "tool", "mypy")
+    found = next(filter(None, (own, hidden, in_pyproject, shared)), None)
     if found is None:
         return None
     flags = dict.fromkeys(_STRICT, True) if _truth(found.get("strict")) else {}
@@ -350,29 +346,6 @@ def is_typed(base: Path) -> bool:
 def _truth(value: object) -> bool | None:
     words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
     return value if isinstance(value, bool) else words.get(value.lower()) if isinstance(value, str) else None
-
-
-def _ini(base: Path, name: str, section: str) -> Mapping[str, object]:
-    try:
-        parser = ini(read_text(base, name))
-    except (Unread, configparser.Error):
-        return {}
-    return dict(parser[section]) if parser.has_section(section) else {}
-
-
-def _toml(base: Path, name: str) -> dict[str, object] | None:
-    """The document, None without such a file; one that cannot be parsed is empty."""
-    try:
-        return toml(read_text(base, name))
-    except Unread:
-        return None
-    except ValueError:
-        return {}
-
-
-def ini(text: str) -> configparser.ConfigParser:
-    """The document; raises configparser.Error."""
-    return parsed_ini(configparser.ConfigParser(interpolation=None, strict=False), text.removeprefix(BOM))
 
 
 def _strings(value: object) -> list[str]:

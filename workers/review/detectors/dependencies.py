@@ -13,9 +13,8 @@ from packaging.utils import canonicalize_name
 from memory.model import Severity
 from memory.parsing import BOM
 from workers.diffs import split_lines
-from workers.environments.tree_files import table, toml
+from workers.environments.tree_files import parsed_ini, table, toml
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
-from workers.review.project_options import ini
 
 SHORTEST = 5
 """Names shorter than this are close to too many others to mean anything."""
@@ -201,7 +200,7 @@ def _in_list(text: str) -> Iterator[str]:
 
 def _in_setup(text: str) -> Iterator[str]:
     try:
-        parser = ini(text)
+        parser = parsed_ini(configparser.ConfigParser(interpolation=None, strict=False), text.removeprefix(BOM))
     except configparser.Error as error:
         raise DetectorFailed(f"not an INI file ({str(error).splitlines()[0][:120]})") from error
     for section in parser.sections():
