@@ -58,6 +58,17 @@ def only_bad_yaml() -> Iterator[None]:
         raise BadYaml(1, 1, "not valid YAML: it holds a value that cannot be read") from error
 
 
+def weight(node: yaml.Node, most: int, known: dict[int, int] | None = None) -> int:
+    """How many values a node holds, those of an alias each time; a node within itself has more than `most`."""
+    known = {} if known is None else known
+    if id(node) not in known:
+        known[id(node)] = most + 1
+        pairs = node.value if node.id in ("sequence", "mapping") else ()
+        below = (each for pair in pairs for each in (pair if isinstance(pair, tuple) else (pair,)))
+        known[id(node)] = 1 + sum(weight(each, most, known) for each in below)
+    return known[id(node)]
+
+
 def _refuse_tricks(events: Iterable[yaml.Event]) -> None:
     """Refuse a depth that breaks the parser, references that multiply, and foreign types."""
     depth = 0

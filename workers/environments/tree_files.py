@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import yaml
 
 from memory.parsing import PARSE_ERRORS, read_module
-from memory.plain_yaml import BadYaml, only_bad_yaml
+from memory.plain_yaml import BadYaml, only_bad_yaml, weight
 
 LARGEST, LARGEST_LOCK, MOST_NAMES = 512 << 10, 8 << 20, 2000
 MOST_VALUES, MOST_ITEMS, DEEPEST = 200_000, 2000, 100
@@ -162,21 +162,11 @@ def _document(text: str) -> object:
     loader = _LOADER(text)
     try:
         root = loader.get_single_node()
-        if root is not None and _weight(root, {}) > MOST_VALUES:
+        if root is not None and weight(root, MOST_VALUES) > MOST_VALUES:
             raise BadYaml(1, 1, "too many values")
         return None if root is None else loader.construct_document(root)
     finally:
         loader.dispose()
-
-
-def _weight(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a node holds, those of an alias each time; a node within itself has too many."""
-    if id(node) not in known:
-        known[id(node)] = MOST_VALUES + 1
-        pairs = node.value if isinstance(node, yaml.CollectionNode) else ()
-        below = (each for pair in pairs for each in (pair if isinstance(pair, tuple) else (pair,)))
-        known[id(node)] = 1 + sum(_weight(each, known) for each in below)
-    return known[id(node)]
 
 
 def items(node: object) -> list[object]:

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 import yaml
 
 from memory.model import Severity
-from memory.plain_yaml import BadYaml, only_bad_yaml
+from memory.plain_yaml import BadYaml, only_bad_yaml, weight
 from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 
 MAX_CHARACTERS = 200_000
-MAX_NODES = 20_000
-MAX_ALIASES = 200
+MOST_VALUES = 20_000
 """Each alias repeats all that its anchor holds."""
 
 HEAD_CHECKOUT, INJECTION, WRITE_ALL, UNPINNED, PRINTED, SELF_HOSTED = (f"WFL{number:03}" for number in range(1, 7))
@@ -203,7 +202,7 @@ def _self_hosted(file: _File) -> Iterator[RawFinding]:
         return
     for job in file.jobs():
         runner = _entries(job).get("runs-on")
-        if runner is None or not any(_text_of(node) == "self-hosted" for node in _nodes(runner)):
+        if runner is None or "self-hosted" not in _words(runner) | _words(_entries(runner).get("labels")):
             continue
         message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
         lines = file.added_in(runner) or [line for line in file.added_in(on) if trigger in file.lines[line - 1]]
@@ -234,32 +233,12 @@ def _composed(text: str) -> yaml.Node | None:
     try:
         with only_bad_yaml():
             root = yaml.compose(text.translate(_BREAKS), Loader=yaml.SafeLoader)
+            values = 0 if root is None else weight(root, MOST_VALUES)
     except BadYaml as error:
         raise DetectorFailed(f"line {error.line}: {error.reason[:120]}") from error
-    nodes = [] if root is None else list(_nodes(root))
-    if len(nodes) > MAX_NODES:
-        raise DetectorFailed(f"too large to be read as YAML: over {MAX_NODES:,} values")
-    if 1 + sum(len(_children(node)) for node in nodes) - len(nodes) > MAX_ALIASES:
-        raise DetectorFailed(f"too large to be read as YAML: over {MAX_ALIASES} aliases")
+    if values > MOST_VALUES:
+        raise DetectorFailed(f"too large to be read as YAML: over {MOST_VALUES:,} values")
     return root
-
-
-def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
-    """Every node below, each once however often an alias names it."""
-    seen, waiting = set[int](), [root]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        waiting += _children(node)
-
-
-def _children(node: yaml.Node) -> list[yaml.Node]:
-    """The values of a collection, and a mapping's keys."""
-    below = node.value if isinstance(node, yaml.CollectionNode) else ()
-    return [each for child in below for each in (child if isinstance(child, tuple) else (child,))]
 
 
 def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:

@@ -73,6 +73,7 @@ def with_step(step: str) -> str:
             [("WFL005", 17)],
         ),
         (PLAIN.replace("ubuntu-latest", "[self-hosted, linux]"), [("WFL006", 10)]),
+        (PLAIN.replace("ubuntu-latest", "{group: large, labels: [self-hosted]}"), [("WFL006", 10)]),
     ],
 )
 def test_a_risk_that_a_change_adds_is_found_on_its_line(after: str, found: list[tuple[str, int]]) -> None:
@@ -141,10 +142,10 @@ def test_a_file_that_cannot_be_understood_is_unread(text: str, reason: str) -> N
     assert reason in read("", text).unread[PATH]
 
 
-def test_aliases_are_followed_once() -> None:
-    """A file of nested aliases costs what it is long."""
+def test_aliases_that_multiply_are_refused() -> None:
+    """A file of nested aliases counts by what they stand for, and is not followed."""
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-    assert read("", bomb + "runs-on: *a59\non: pull_request\njobs: {j: {runs-on: *a59}}\n") == Detection()
+    assert "over 20,000 values" in read("", f"{bomb}on: pull_request\njobs: {{j: {{runs-on: *a59}}}}\n").unread[PATH]
 
 
 @pytest.mark.parametrize(
