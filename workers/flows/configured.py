@@ -40,7 +40,7 @@ def configuration_at(mirror: Mirror, base: str, repository: RepositoryRef, conte
     try:
         content = context.defaults(repository)
     except CannotRun as reason:
-        trouble = messages.owner_unread()
+        trouble = messages.OWNER_UNREAD
         context.progress(f"the owner's {PATH} was not read: {reason}")
     else:
         owners = ConfigurationFile() if content is None else read_configuration(content)

@@ -12,6 +12,7 @@ DRAFT = "it is a draft"
 PUSHED = f"{PATH} has `reviews.pushes: false`"
 OPENED = f"{PATH} has `reviews.opened: false`"
 FORK = f"it comes from a fork, and {PATH} has `reviews.forks: false`"
+OWNER_UNREAD = f"The owner's {PATH} could not be read; its defaults are not used."
 SILENT = f"Silent mode of {PATH}: nothing is posted but this check run."
 
 
@@ -54,11 +55,6 @@ def owner_mistakes(mistakes: Sequence[Mistake]) -> str:
     """Where they are, and none of the text: the repository that holds them may be private."""
     places = ", ".join(str(line) for line in sorted({each.line for each in mistakes})[:SHOWN_LINES])
     return f"{counted(len(mistakes), 'mistake')} in the owner's {PATH}, line {places}; the rest of it is used."
-
-
-def owner_unread() -> str:
-    """The owner's file is there and could not be read."""
-    return f"The owner's {PATH} could not be read; its defaults are not used."
 
 
 def noted(note: str) -> str:

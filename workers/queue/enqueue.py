@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -56,12 +55,7 @@ def _conversation(job: Job) -> str | None:
 
 def kind_of(job: Job) -> str:
     """The job's tag without its version, as logs and the database show it."""
-    return _kind(type(job))
-
-
-@functools.cache
-def _kind(of: type[Job]) -> str:
-    return str(of.__struct_config__.tag).partition(".")[0]
+    return str(job.__struct_config__.tag).partition(".")[0]
 
 
 def enqueue(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
