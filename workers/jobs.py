@@ -144,12 +144,6 @@ class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
     repository: RepositoryRef
 
 
-class StopWatching(msgspec.Struct, frozen=True, kw_only=True, tag="unwatch.1"):
-    """The App was removed from a repository: nothing more can be read there."""
-
-    repository: RepositoryRef
-
-
 class RedeliverWebhooks(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
     """Find deliveries in GitHub's log that we did not store, and request them again (GitHub never redelivers by itself)."""
 
@@ -267,7 +261,6 @@ RepositoryJob = (
     | TrackPull
     | StartCi
     | PollReactions
-    | StopWatching
     | AnswerCommand
     | AnswerQuestion
     | LocateIssue
@@ -289,7 +282,6 @@ PRIORITIES: Mapping[type, Priority] = MappingProxyType(
         Feedback: Priority.QUICK,
         TrackPull: Priority.QUICK,
         StartCi: Priority.QUICK,
-        StopWatching: Priority.QUICK,
         ResumeInstallation: Priority.QUICK,
         ReportFailure: Priority.QUICK,
         RemoveDuplicate: Priority.QUICK,

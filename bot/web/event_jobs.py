@@ -39,7 +39,6 @@ from workers.jobs import (
     ResumeInstallation,
     ReviewPull,
     StartCi,
-    StopWatching,
     Subject,
     SubjectKind,
     TrackPull,
@@ -55,10 +54,9 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, .
     if isinstance(event, InstallationEvent) and event.action == "unsuspend":
         return (ResumeInstallation(installation=event.installation.id),)
     if isinstance(event, InstallationEvent):
-        added, removed = (event.repositories if event.action == each else () for each in ("created", "deleted"))
-        return _on_installation(added, removed, event.installation)
+        return _learned(event.repositories if event.action == "created" else (), event.installation)
     if isinstance(event, InstallationChangeEvent):
-        return _on_installation(event.repositories_added, event.repositories_removed, event.installation)
+        return _learned(event.repositories_added, event.installation)
     if isinstance(event, PingEvent) or event.installation is None:
         return ()
     origin = Origin(
@@ -71,16 +69,10 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, .
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
 
-def _on_installation(
-    added: Iterable[EventRepository], removed: Iterable[EventRepository], installation: NumericId
-) -> tuple[Job, ...]:
-    """Learn from the history of each added repository before the first post there, and read nothing more in those removed."""
-    new, old = (
-        [RepositoryRef(id=each.id, full_name=each.full_name, installation_id=installation.id) for each in repositories]
-        for repositories in (added, removed)
-    )
-    learned, left = (LearnHistory(repository=ref) for ref in new), (StopWatching(repository=ref) for ref in old)
-    return tuple(dict.fromkeys((*learned, *left)))
+def _learned(added: Iterable[EventRepository], installation: NumericId) -> tuple[Job, ...]:
+    """Learn from the history of each added repository before the first post there."""
+    new = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=installation.id) for each in added)
+    return tuple(dict.fromkeys(LearnHistory(repository=ref) for ref in new))
 
 
 def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:

@@ -143,7 +143,6 @@ class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
     installation: NumericId
     sender: EventUser
     repositories_added: tuple[EventRepository, ...] = ()
-    repositories_removed: tuple[EventRepository, ...] = ()
 
 
 class _RepositoryEvent(_Partial, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ FLOWS: Mapping[type, Flow] = {
     jobs.TrackPull: feedback.track,
     jobs.StartCi: maintenance.start_ci,
     jobs.PollReactions: feedback.poll,
-    jobs.StopWatching: feedback.stop_watching,
     jobs.AnswerCommand: ask.run,
     jobs.AnswerQuestion: ask.run,
     jobs.LocateIssue: ask.locate_issue,

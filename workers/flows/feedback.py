@@ -43,7 +43,6 @@ from workers.jobs import (
     Job,
     PollReactions,
     RepositoryRef,
-    StopWatching,
     SubjectKind,
     TrackPull,
 )
@@ -203,7 +202,7 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
 
 
 def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
-    """Read the reactions to the watched posts of a repository; of one that was deleted GitHub sends no event."""
+    """Read the reactions to the watched posts of a repository; where the App has no access any more, watch them no more."""
     try:
         github = context.connect(job.repository)
     except NoAccess:
@@ -211,11 +210,6 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
         raise
     for post in context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR):
         _record_reactions(post, github, context)
-    return ()
-
-
-def stop_watching(job: StopWatching, context: JobContext) -> Sequence[Job]:
-    context.store.posts.unwatch_all(job.repository.key)
     return ()
 
 

@@ -23,7 +23,6 @@ from workers.jobs import (
     ReviewPull,
     ShareLearnings,
     StartCi,
-    StopWatching,
     Subject,
     SubjectKind,
     TrackPull,
@@ -76,12 +75,12 @@ def test_a_repository_that_we_are_given_is_learned_from(event: str, route: Route
     assert route(event) == (LearnHistory(repository=REPOSITORY),)
 
 
-def test_a_repository_that_is_taken_from_us_is_watched_no_more(route: Route) -> None:
-    """Whether the whole App is removed or one repository of it; a suspension changes nothing, and its end lets jobs go on."""
+def test_what_is_taken_from_us_implies_nothing(route: Route) -> None:
+    """The whole App, one repository of it, or a suspension; the end of a suspension lets jobs go on."""
     stub = [{"id": 77, "name": "scales", "full_name": "acme/scales"}]
     removed = {"action": "removed", "repositories_added": [], "repositories_removed": stub}
-    assert route("installation_repositories", removed) == (StopWatching(repository=REPOSITORY),)
-    assert route("installation", {"action": "deleted"}) == (StopWatching(repository=REPOSITORY),)
+    assert route("installation_repositories", removed) == ()
+    assert route("installation", {"action": "deleted"}) == ()
     assert route("installation", {"action": "suspend"}) == ()
     resumed = ResumeInstallation(installation=REPOSITORY.installation_id)
     assert route("installation", {"action": "unsuspend"}) == (resumed,)
