@@ -3,14 +3,10 @@
 import asyncio
 import json
 from http import HTTPStatus
-from importlib.util import find_spec
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bot.web.bodies import RETRY_SECONDS
-
-try:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Protocol
-except ImportError:  # without httptools, uvicorn's slower one serves too
-    from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol  # type: ignore[assignment]
 
 REQUEST_SECONDS = 10.0
 """A request must be complete that long after the connection or the last answer. GitHub itself gives up after 10 s."""
@@ -18,19 +14,15 @@ REQUEST_SECONDS = 10.0
 MOST_CONNECTIONS = 768
 """A process may usually open 1,024 files."""
 
-READ_BYTES = 65_536
+BACKLOG = 1024
+"""How many connections may wait to be accepted."""
 
-_UVLOOP = find_spec("uvloop") is not None
-
-BACKLOG = 1024 if _UVLOOP else 128
-"""How many connections may wait to be accepted. Without uvloop so many are accepted at once, before the first of them counts."""
-
-ACCEPTED_AT_ONCE = 16 if _UVLOOP else 1
+ACCEPTED_AT_ONCE = 16
 """libuv accepts one connection of a listening socket in a turn of the event loop, so that under load the others wait for a
 second and more. It is given the socket so many times."""
 
 
-class LimitedConnection(_Protocol):
+class LimitedConnection(HttpToolsProtocol):
     """A connection that ends when its request does not arrive in `seconds`, or when it is the slowest of over `most`.
 
     The lifespan's state holds `rejected`, which counts reasons. GitHub's requests arrive in milliseconds: of too many
@@ -42,8 +34,6 @@ class LimitedConnection(_Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
-        if hasattr(transport, "max_size"):  # asyncio's own; it would read 256 KB of each connection at once
-            transport.max_size = READ_BYTES
         self._oldest_first: dict[LimitedConnection, None] = self.app_state.setdefault("oldest_first", {})
         self._begun = False  # a request that is not answered
         self._await_request()
@@ -82,7 +72,7 @@ class LimitedConnection(_Protocol):
         """Whether the client has not sent all of its request."""
         cycle = self.cycle
         busy = cycle is not None and not cycle.response_complete and not cycle.more_body
-        return not busy and not getattr(self, "pipeline", ()) and not self.transport.is_closing()
+        return not busy and not self.pipeline and not self.transport.is_closing()
 
     def refuse(self, status: HTTPStatus, reason: str, text: str) -> None:
         """End the connection, with an answer unless the application began one."""

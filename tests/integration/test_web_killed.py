@@ -33,7 +33,6 @@ pytestmark = pytest.mark.extended
 
 SECRET = b"correct horse"
 SERVE = "from bot.web.app import serve; from workers.settings import WebSettings; serve(WebSettings())"
-WITHOUT_PARSER = f"import sys; sys.modules['httptools'] = sys.modules['uvloop'] = None; {SERVE}"
 SERVE_UNTIL_IT_SENDS = """
 import os, signal
 from datetime import UTC, datetime
@@ -199,14 +198,6 @@ def test_killed_between_commit_and_send(tmp_path: Path) -> None:
             assert process.wait(PATIENCE) == -signal.SIGKILL
         assert store.inbox.delivery_count() == 1
         wait_for(lambda: store.inbox.counts()[JobState.DONE] == 1)
-
-
-def test_without_httptools_and_uvloop(tmp_path: Path) -> None:
-    """Where they are not installed, the web process serves as well."""
-    web = Web(tmp_path)
-    with web.life(WITHOUT_PARSER), httpx.Client(base_url=web.url) as client:
-        assert client.post("/webhook", content=b"{}").status_code == 400
-        assert post(client, 1)
 
 
 def test_thirty_megabytes(tmp_path: Path) -> None:
