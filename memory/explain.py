@@ -86,16 +86,13 @@ class ReceivedFeedback:
     retracted: bool
 
     def to_json(self) -> dict[str, object]:
-        """Plain values; `limited` when it counts for nothing because of the daily limit, `taken_back` the former name of
-        `retracted`.
-        """
+        """Plain values; `limited` when it counts for nothing because of the daily limit."""
         given = self.signal
         return {
             **{name: getattr(given, name) for name in ("kind", "permission", "weight", "source", "limited")},
             "login": given.actor.login,
             "at": given.created_at.isoformat(),
             "retracted": self.retracted,
-            "taken_back": self.retracted,
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -107,7 +108,7 @@ def backtest(
     if png is not None:
         _draw(result, name, png)
     if as_json:
-        print_json({"repository": name, "all_rules": all_rules, **result.to_json()})
+        print_json({"repository": name, "all_rules": all_rules, **asdict(result)})
         return
     print_page(backtest_output.backtest_page(name, result, all_rules=all_rules))
     if verbose:

@@ -5,7 +5,7 @@ Findings are replayed in the order of time: each is scored before its fate is kn
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import exp
 from typing import Protocol
@@ -200,7 +200,6 @@ class RankingFigures:
     keeping_posted: PostedCounts
     budget: Interval
     budget_posted: PostedCounts
-    budget_share: float
     posted: PostedCounts
     posted_lift: Interval
     ours_at_volume: Interval
@@ -224,13 +223,6 @@ class Backtest:
     curve: tuple[tuple[int, float], ...]
     conclusion: Conclusion
     carried: Conclusion
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values for `json.dumps`. The former names of `posted` and `posted_lift` stay beside them."""
-        document = asdict(self)
-        for each in document["arms"]:
-            each |= {"said": each["posted"], "said_lift": each["posted_lift"]}
-        return document
 
 
 def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest:
@@ -320,7 +312,6 @@ def _figures(name: str, ranking: Ranking, ours: Ranking) -> RankingFigures:
         keeping_posted=keeping(every),
         budget=lift(budget),
         budget_posted=budget(every),
-        budget_share=budget(every).share,
         posted=ranking.posted(every),
         posted_lift=lift(ranking.posted),
         ours_at_volume=lift(at_volume),

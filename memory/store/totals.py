@@ -18,7 +18,6 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    true,
 )
 
 from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
@@ -76,11 +75,6 @@ def replace(connection: Connection, sums: Sums) -> None:
     connection.execute(delete(cells))
     _CELLS.insert(connection, _rows(sums))
     pools.replace(connection, sums)
-
-
-def replace_pools(connection: Connection) -> None:
-    """Make the pools of the whole table anew from its rows."""
-    pools.replace(connection, pools.rows_where(connection, true()))
 
 
 def _at(

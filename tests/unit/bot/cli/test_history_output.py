@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -371,5 +371,5 @@ o/shop: cannot tell whether learning helps; keep it on. Of the later
 
 def test_the_keys_of_backtest_are_documented() -> None:
     """Each key of the document is in docs/commands.md."""
-    document = {"repository": "o/shop", "all_rules": False, **backtest(turned()).to_json()}
+    document = {"repository": "o/shop", "all_rules": False, **asdict(backtest(turned()))}
     assert undocumented("backtest", document) == set()

@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import delete
+from sqlalchemy import delete, true
 
 from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
 from memory.store import Store, totals
@@ -203,7 +203,7 @@ def test_a_rebuild_makes_the_pools_anew(store: Store, decide: Decide, react: Rea
     before = store.ledger.cells(LEVELS, repository=HERE, at=now)
     with store.database.writing() as connection:
         connection.execute(delete(pools))
-        totals.replace_pools(connection)
+        totals.replace(connection, rows_where(connection, true()))
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == before
     store.ledger.rebuild(lambda *_: (), lambda *_: ())
     assert store.ledger.cells(LEVELS, repository=HERE, at=now) == {}
