@@ -171,21 +171,16 @@ class HistoryHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryLessons:
-    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`).
-
-    Lessons of a version that weighed otherwise have none: they lift nothing until the history is read on.
-    """
+    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`)."""
 
     position: int
-    findings: int
     sums: dict[str, FadingSum]
-    usual_odds: float | None = None
+    usual_odds: float
 
     def hint(self, seen: JudgedFinding) -> HistoryHint:
         """The difference of a finding's log-odds from the usual ones, within ±`MOST_LIFT`."""
         known = self.sums.get(seen.rule, FadingSum()).faded(self.position)
-        gap = 0.0 if self.usual_odds is None else self.odds(seen) - self.usual_odds
-        lift = max(-MOST_LIFT, min(MOST_LIFT, gap))
+        lift = max(-MOST_LIFT, min(MOST_LIFT, self.odds(seen) - self.usual_odds))
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:
@@ -201,9 +196,7 @@ def lessons(findings: Sequence[PastFinding], is_reported: Callable[[PastFinding]
     shares = RuleShares()
     for each in sorted(informative, key=lambda each: each.until):
         shares.add(each)
-    found = HistoryLessons(
-        position=max(each.until for each in informative), findings=len(informative), sums=shares.sums, usual_odds=0.0
-    )
+    found = HistoryLessons(position=max(each.until for each in informative), sums=shares.sums, usual_odds=0.0)
     latest = sorted(filter(is_reported, informative), key=lambda each: each.position)[-MOST_USUAL:]
     if not latest:
         return found

@@ -272,11 +272,8 @@ class Reflection:
 
     id: str
     repository: str
-    error_type: str
     failing_tests: tuple[str, ...]
-    strategy: str
     outcome: AttemptOutcome
-    candidates: int
     ruled_out: tuple[str, ...]
     nearest: NearMiss | None
     summary: str

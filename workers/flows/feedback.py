@@ -322,11 +322,8 @@ def _reflection(
     return Reflection(
         id=signal.decision_id,
         repository=task.repository,
-        error_type=failure.error_type,
         failing_tests=failure.failing_tests,
-        strategy=attempt.strategy,
         outcome=attempt.outcome,
-        candidates=attempt.candidates,
         ruled_out=_digests(task.sha, attempt.patch, mirror),
         nearest=NearMiss(
             path="",

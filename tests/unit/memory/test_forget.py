@@ -132,9 +132,8 @@ def reject(learner: Learner, store: Store, decision: Decision, actor: Actor, wor
     store.reasons.add(given.id, words)
     near = NearMiss(path="", line=0, template="", edit="", passed=1, error_type="rejected", message=words)
     reflection = Reflection(
-        id=decision.id, repository="o/r", error_type="KeyError", failing_tests=("t",), strategy="guard",
-        outcome=AttemptOutcome.PROVEN, candidates=1, ruled_out=("01",), nearest=near, summary=f"Rejected: {words}",
-        created_at=NOW,
+        id=decision.id, repository="o/r", failing_tests=("t",), outcome=AttemptOutcome.PROVEN, ruled_out=("01",),
+        nearest=near, summary=f"Rejected: {words}", created_at=NOW,
     )  # fmt: skip
     keep(store, reflection)
     return given

@@ -17,11 +17,8 @@ MISS = NearMiss(path="a.py", line=3, template="swap", edit="", passed=1, error_t
 FIRST = Reflection(
     id="e1",
     repository="o/one",
-    error_type="KeyError",
     failing_tests=("t.py::a", "t.py::b"),
-    strategy="operators",
     outcome=AttemptOutcome.NOTHING_PLAUSIBLE,
-    candidates=2,
     ruled_out=("01", "02"),
     nearest=MISS,
     summary="operators: 2 candidates tried.",

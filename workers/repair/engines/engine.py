@@ -180,11 +180,8 @@ class PreviousAttempts:
             Reflection(
                 id=decision.id,
                 repository=self._case.task.repository,
-                error_type=self._case.failure.error_type,
                 failing_tests=self._case.failure.failing_tests,
-                strategy=decision.chosen,
                 outcome=result.outcome,
-                candidates=result.candidates if result.effort is None else 1,
                 ruled_out=result.ruled_out[:MOST_RULED_OUT],
                 nearest=result.nearest,
                 summary=result.reflection,
