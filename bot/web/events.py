@@ -53,8 +53,6 @@ class EventLabel(_Partial, frozen=True, kw_only=True):
 class PullLink(_Partial, frozen=True, kw_only=True):
     """Present on the `issue` of a comment when that issue is a pull request."""
 
-    url: str | None = None
-
 
 class EventIssue(_Partial, frozen=True, kw_only=True):
     number: int
@@ -90,7 +88,6 @@ class EventPull(_Partial, frozen=True, kw_only=True):
     base: Ref
     title: str = ""
     body: str | None = None
-    draft: bool = False
     merged: bool = False
     user: EventUser | None = None
 
@@ -118,7 +115,6 @@ class EventThread(_Partial, frozen=True, kw_only=True):
 
 
 class EventCheckRun(_Partial, frozen=True, kw_only=True):
-    id: int
     head_sha: str
     pull_requests: tuple[EventPull, ...] = ()
 
@@ -132,7 +128,6 @@ class InstallationEvent(_Partial, frozen=True, kw_only=True):
 
     action: str
     installation: NumericId
-    sender: EventUser
     repositories: tuple[EventRepository, ...] = ()
 
 
@@ -141,7 +136,6 @@ class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
 
     action: str
     installation: NumericId
-    sender: EventUser
     repositories_added: tuple[EventRepository, ...] = ()
 
 
@@ -182,7 +176,6 @@ class ReviewCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
 
 class ReviewThreadEvent(_RepositoryEvent, frozen=True, kw_only=True):
     thread: EventThread
-    pull_request: EventPull
 
 
 class CheckRunEvent(_RepositoryEvent, frozen=True, kw_only=True):
