@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
-from statistics import mean, median
+from statistics import mean
 
 import numpy as np
 
@@ -38,7 +38,6 @@ class ArmStats:
     rate_low: float
     rate_high: float
     mean_candidates: float | None
-    median_candidates: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +193,6 @@ def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:
         rate_low=low,
         rate_high=high,
         mean_candidates=mean(candidates) if candidates else None,
-        median_candidates=median(candidates) if candidates else None,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 OPEN = {
-    *("hyperparameters", "weights", "repositories", "evidence", "actions", "signals"),
+    *("weights", "repositories", "evidence", "actions", "signals"),
     *("chances", "chances_with_fix", "new_rules", "payload"),
 }
 """Keys whose values are mappings by name; what stands in these depends on the data."""

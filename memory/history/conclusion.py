@@ -54,7 +54,6 @@ class Conclusion:
     """
 
     verdict: Verdict
-    comments_a_change: float
     lot: str
     strongest: str
     against: str
@@ -82,7 +81,6 @@ def conclude(
     wanted = [compared[name].ahead for name in (lot, strongest)]
     return Conclusion(
         verdict=verdict,
-        comments_a_change=float(posted[ours].comments.mean()),
         lot=lot,
         strongest=strongest,
         against=next(iter((*behind, *not_ahead[::-1])), strongest),

@@ -88,7 +88,7 @@ def verdict(signals: Iterable[Signal]) -> float:
 class HeldOutResult:
     """What a model predicts of pairs judged after everything it was trained on.
 
-    `gain` is by how much its `log_loss` (nats a pair) is below the prior's, with a 95 % interval. A tie counts half in
+    `gain` is by how much its log loss (nats a pair) is below the prior's, with a 95 % interval. A tie counts half in
     `accuracy`. `refusal` says why the model may not rank; it is empty where it may.
     """
 
@@ -99,9 +99,6 @@ class HeldOutResult:
     gain: float
     low: float
     high: float
-    log_loss: float
-    prior_log_loss: float
-    brier: float
     calibration_error: float
     refusal: str
 
@@ -114,7 +111,6 @@ class PreferenceModel:
     kind: TaskKind
     prior: float
     weights: Mapping[str, float]
-    l2: float
     evaluation: HeldOutResult
     trained_on: int
     teachers: int
@@ -134,8 +130,7 @@ class PreferenceModel:
 
     def to_json(self, *, active: bool) -> dict[str, object]:
         """Plain values that `json.dumps` takes."""
-        document = asdict(self) | {"active": active, "created_at": self.created_at.isoformat()}
-        return document | {"hyperparameters": {"l2": document.pop("l2")}}
+        return asdict(self) | {"active": active, "created_at": self.created_at.isoformat()}
 
 
 def preference_model(store: Store, kind: TaskKind, repository: str) -> PreferenceModel | None:

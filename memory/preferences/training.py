@@ -135,7 +135,6 @@ def train(judged: Iterable[JudgedOption], *, kind: TaskKind, now: datetime) -> P
         kind=kind,
         prior=prior,
         weights=dict(zip(names, weights, strict=True)),
-        l2=L2,
         evaluation=evaluate(asked, _rows(asked, names) @ [prior, *weights], _rows(asked, ()) @ alone),
         trained_on=len(data),
         teachers=len({each.teacher for pair in data for each in (pair.better, pair.worse)}),
@@ -208,9 +207,6 @@ def evaluate(found: Sequence[PreferencePair], model: Floats, prior: Floats) -> H
         gain=gain,
         low=gain - half,
         high=gain + half,
-        log_loss=mean(losses[0]),
-        prior_log_loss=mean(losses[1]),
-        brier=mean((1.0 - np.exp(-losses[0])) ** 2),
         calibration_error=calibration_error(model, weights) if found else 0.0,
         refusal=too_few if few else "" if better else "not shown to be better than the prior",
     )

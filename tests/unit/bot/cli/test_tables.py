@@ -79,7 +79,6 @@ def test_stats() -> None:
                 rate_low=0.1,
                 rate_high=0.9,
                 mean_candidates=12.5,
-                median_candidates=12.5,
             ),
             ArmStats(
                 arm="control",
@@ -89,7 +88,6 @@ def test_stats() -> None:
                 rate_low=0.0,
                 rate_high=1.0,
                 mean_candidates=None,
-                median_candidates=None,
             ),
         ),
         fix_rate=unknown,

@@ -65,7 +65,6 @@ def test_a_taste_is_learned_and_let_through(judge: Judge) -> None:
     found = trained.evaluation
     assert (found.refusal, found.prior_accuracy) == ("", 0.5)
     assert found.low > 0.0
-    assert found.log_loss < found.prior_log_loss
     assert found.calibration_error < 0.15
 
 
