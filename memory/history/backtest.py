@@ -136,7 +136,6 @@ class ReplayedScores:
     `addressed` (n,) is 0 or 1, `change` (n,) numbers the changes from 0, `scores` (n,) are those of each ranking.
     """
 
-    findings: tuple[PastFinding, ...]
     addressed: Floats
     change: Ints
     scores: Mapping[str, Floats]
@@ -172,7 +171,6 @@ def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedSc
     later = [n for n in sorted(range(len(known)), key=lambda n: (known[n].position, n)) if known[n].position >= cut]
     places = {position: at for at, position in enumerate(position for position in positions if position >= cut)}
     return ReplayedScores(
-        findings=tuple(known[n] for n in later),
         addressed=np.array([float(bool(known[n].fate.addressed)) for n in later]),
         change=np.array([places[known[n].position] for n in later], dtype=np.int64),
         scores={name: np.array([by_number[n] for n in later]) for name, by_number in scores.items()},
@@ -238,9 +236,9 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     of_each = {name: posted_of_each(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
     carried = {name: carried_over(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
     return Backtest(
-        findings=len(replayed.findings),
+        findings=len(replayed.addressed),
         changes=changes,
-        base=addressed / len(replayed.findings),
+        base=addressed / len(replayed.addressed),
         comments_a_change=kept.comments / changes,
         suppressed=kept.suppressed,
         arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.history import CHANGES, advantage, starts
 from benchmarks.posting import PULLS, report, shares_of, weights_of
 from memory.history.backtest import (
     AT_ONCE,
@@ -129,12 +128,12 @@ def test_a_budget_that_carries_over_is_silent_where_nothing_is_promising() -> No
     change = np.repeat(np.arange(200), 10)
     worth = (change % 5 == 4).astype(np.float64)
     scores = worth + np.random.default_rng(1).random(len(worth)) / 2
-    replayed = ReplayedScores(findings=(), addressed=worth, change=change, scores={})
+    replayed = ReplayedScores(addressed=worth, change=change, scores={})
     carried, alone = (post(scores, replayed, BUDGET) for post in (carried_over, posted_of_each))
     assert 0.9 * alone.comments.sum() < carried.comments.sum() <= alone.comments.sum()
     assert carried.comments.max() == AT_ONCE
     assert carried.addressed.sum() > 2.5 * alone.addressed.sum()
-    half = ReplayedScores(findings=(), addressed=worth[:1000], change=change[:1000], scores={})
+    half = ReplayedScores(addressed=worth[:1000], change=change[:1000], scores={})
     assert carried_over(scores[:1000], half, BUDGET).comments.tolist() == carried.comments[:100].tolist()
 
 
@@ -177,17 +176,6 @@ def test_a_benchmark_of_posting_prints_lot_and_counts_what_was_reached(capsys: p
     printed = capsys.readouterr().out
     assert "  lot                 20.0% (18.8% to 21.3%) of 200, 1.00 times lot\n" in printed
     assert printed.count(" times lot") == 2 * 7 + 1
-
-
-def test_many_installations_are_compared() -> None:
-    """One begins at every twenty scored changes; where people never change their ways, history is worth something at once."""
-    begun = starts(replay(_world(200)), _world(200), BUDGET)
-    assert len(begun) == 100 // CHANGES
-    assert all(each.taught[0] == each.untaught[0] for each in begun)
-    head_start = advantage(begun)
-    assert head_start is not None
-    assert head_start.low > 0.0
-    assert advantage(()) is None
 
 
 def test_a_short_past_is_refused() -> None:
