@@ -119,6 +119,7 @@ JOBS = DurationMeasure(
     ("kind", "result"),
     (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 900.0),
 )
+JOBS_ENDED = CounterMeasure("apprentice_jobs_ended_total", "Jobs that workers ended, by state.", ("state",))
 SANDBOX = DurationMeasure(
     "apprentice_sandbox_seconds",
     "Duration of a run in the sandbox, by how it ended.",
@@ -153,6 +154,7 @@ DATABASE_BYTES = LatestMeasure("apprentice_database_bytes", "Size of the databas
 
 MEASURES: tuple[CounterMeasure | DurationMeasure | LatestMeasure, ...] = (
     JOBS,
+    JOBS_ENDED,
     SANDBOX,
     DATABASE,
     GITHUB_ANSWERS,

@@ -195,7 +195,6 @@ class WebEndpoints:
         store, now = self._store, self._clock()
         return StoredFigures(
             unfinished=store.upkeep.unfinished(),
-            ended=store.upkeep.ended(),
             expired_leases=store.upkeep.expired_leases(now),
             oldest_ready_seconds=self._oldest_ready_seconds(),
             alive=dict.fromkeys(map(str, ProcessKind), 0) | store.heartbeats.alive(now),

@@ -16,11 +16,9 @@ OTHER_EVENT = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFigures:
-    """What a page shows of the database: jobs that are not done now, jobs that have ended so far, jobs whose worker left
-    them, seconds that the oldest ready job has waited, processes that are alive by kind, and all that processes measured."""
+    """What a page shows of the database: jobs that are not done now, jobs whose worker left them, seconds that the oldest ready job has waited, processes that are alive by kind, and all that processes measured."""
 
     unfinished: Mapping[JobState, int] = field(default_factory=dict)
-    ended: Mapping[JobState, int] = field(default_factory=dict)
     expired_leases: int = 0
     oldest_ready_seconds: float = 0.0
     alive: Mapping[str, int] = field(default_factory=dict)
@@ -38,15 +36,10 @@ class _StoredMetrics(Collector):
 
     def collect(self) -> Iterator[Family]:
         figures = self.figures
-        ended = CounterMetricFamily("apprentice_jobs_ended", "Jobs that have ended, by state.", labels=["state"])
         unfinished = GaugeMetricFamily("apprentice_jobs", "Jobs that are not done, by state.", labels=["state"])
         alive = GaugeMetricFamily("apprentice_processes", "Processes that are alive, by kind.", labels=["kind"])
-        families: tuple[tuple[CounterMetricFamily | GaugeMetricFamily, Mapping[str, int]], ...] = (
-            (ended, {state.value: jobs for state, jobs in figures.ended.items()}),
-            (unfinished, {state.value: jobs for state, jobs in figures.unfinished.items()}),
-            (alive, figures.alive),
-        )
-        for family, counts in families:
+        unfinished_counts = {state.value: jobs for state, jobs in figures.unfinished.items()}
+        for family, counts in ((unfinished, unfinished_counts), (alive, figures.alive)):
             for label, count in counts.items():
                 family.add_metric([label], count)
             yield family

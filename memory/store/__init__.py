@@ -44,7 +44,7 @@ class Store:
         """Deliveries, jobs, and effects on GitHub."""
         self.job_control = JobControl(database)
         self.upkeep = Upkeep(database)
-        """Prunes old work, and counts what has ended."""
+        """Prunes old work, and says how the database is."""
         self.heartbeats = Heartbeats(database)
         self.measured = Measured(database)
         self.clock = DatabaseClock(database)

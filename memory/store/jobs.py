@@ -8,6 +8,7 @@ from operator import attrgetter, itemgetter
 from sqlalchemy import ColumnElement, Connection, Update, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
+from memory.measures import JOBS_ENDED
 from memory.model.jobs import Claimer, Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.bulk import BulkInsert
 from memory.store.database import (
@@ -134,7 +135,9 @@ class Inbox:
             held = _change(connection, leased, state=state, ended_at=now, lease_until=None, reason=reason)
             if held:
                 _enqueue(connection, follow_ups, created_at=now, delivery_id=leased.delivery_id)
-            return held
+        if held:
+            JOBS_ENDED.add(state=state)
+        return held
 
     def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:
         """Give the job back, to be leased at `until` or later, and after LONGEST_WAIT at the latest."""
@@ -283,6 +286,7 @@ def _lease(
     if abandoned >= MAX_ABANDONED:
         reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
         connection.execute(_declared_dead(job_id, abandoned, now, reason))
+        JOBS_ENDED.add(state=JobState.DEAD)
         reports = on_death(job_id, row.payload, reason)
         _enqueue(connection, reports, created_at=now, delivery_id=row.delivery_id)
         return None

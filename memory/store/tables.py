@@ -99,15 +99,6 @@ effects = Table(
     Column("reference", Text, nullable=False),
 )
 
-ended_jobs = Table(
-    "ended_jobs",
-    metadata,
-    *_keys("state"),
-    *_required(BigInteger, "jobs"),
-    Column("until", UtcDateTime, nullable=False),
-)
-"""How many jobs have ended in each state until then, those included that were pruned since."""
-
 heartbeats = Table(
     "heartbeats",
     metadata,

@@ -1,4 +1,4 @@
-"""What keeps the tables of work small and their figures cheap: old rows are pruned, and ended jobs are counted once."""
+"""What keeps the tables of work small: old rows are pruned; and what there is in them."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -9,18 +9,13 @@ from sqlalchemy import ColumnElement, Table, and_, delete, exists, func, or_, se
 
 from memory.errors import StoreError
 from memory.model.jobs import JobState
-from memory.store.database import Database, changed, dialect_insert, queue_for
-from memory.store.tables import deliveries, effects, ended_jobs, jobs
-
-ENDED = (JobState.DONE, JobState.FAILED, JobState.DEAD)
-SETTLED = timedelta(minutes=5)
-"""How long a transaction that ends a job may take until it is visible; younger ends are counted next time."""
+from memory.store.database import Database, changed
+from memory.store.tables import deliveries, effects, jobs
 
 LAST_HEAD = "track"
 """The kind of job that says which head a pull request has: a command in a comment is about the latest one that is known."""
 
 _BATCH = 1000
-_LOCK_ID = 0x50525553  # any constant that nothing else in the database uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +65,7 @@ class Upkeep:
         return "" if found == "ok" else found
 
     def prune(self, keep: Retention, *, now: datetime, most: int | None = None) -> PrunedRows:
-        """Remove what is older, of each kind at most `most` rows, in short transactions. Counts the jobs before."""
-        self.count_ended(now)
+        """Remove what is older, of each kind at most `most` rows, in short transactions."""
         done_with = or_(_is_not_last_head(), jobs.c.ended_at < now - keep.effects)
         old_jobs = and_(jobs.c.ended_at < now - keep.jobs, done_with)
         unused = ~exists().where(jobs.c.delivery_id == deliveries.c.id)
@@ -93,32 +87,6 @@ class Upkeep:
             if gone < size:
                 break
         return removed
-
-    def count_ended(self, now: datetime) -> None:
-        """Count the jobs that ended since the last count. A job that is tried again and ends again counts twice."""
-        until = now - SETTLED
-        with self.database.writing() as connection:
-            queue_for(connection, _LOCK_ID)
-            known = {row.state: row for row in connection.execute(select(ended_jobs))}
-            since = max((row.until for row in known.values()), default=None)
-            if since is not None and since >= until:
-                return
-            new = select(jobs.c.state, func.count()).where(
-                jobs.c.ended_at <= until
-            )  # only what has ended has such a time
-            new = new if since is None else new.where(jobs.c.ended_at > since)
-            counted: dict[str, int] = dict(connection.execute(new.group_by(jobs.c.state)).all())
-            for state in ENDED:
-                total = counted.get(state, 0) + (known[state].jobs if state in known else 0)
-                row = dialect_insert(connection, ended_jobs).values(state=state, jobs=total, until=until)
-                values = {"jobs": total, "until": until}
-                connection.execute(row.on_conflict_do_update(index_elements=["state"], set_=values))
-
-    def ended(self) -> Mapping[JobState, int]:
-        """How many jobs had ended in each state at the last count, a few minutes ago."""
-        with self.database.reading() as connection:
-            found = connection.execute(select(ended_jobs.c.state, ended_jobs.c.jobs)).all()
-        return dict.fromkeys(ENDED, 0) | {JobState(state): count for state, count in found}
 
     def expired_leases(self, now: datetime) -> int:
         """How many jobs were left by a worker that no longer renews its lease, and no other worker has them yet."""

@@ -59,9 +59,7 @@ def page() -> str:
     metrics = Metrics()
     metrics.answered("issues", duplicate=False, seconds=0.1)
     metrics.rejected("shed")
-    counts = StoredFigures(
-        unfinished={JobState.READY: 1}, ended={JobState.DONE: 1}, alive={"web": 1}, measured=measured
-    )
+    counts = StoredFigures(unfinished={JobState.READY: 1}, alive={"web": 1}, measured=measured)
     return metrics.page(counts).decode()
 
 

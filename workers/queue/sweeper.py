@@ -117,7 +117,6 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         enqueue_search(store, now, every=settings.poll_seconds)
         enqueue_policy_check(store, now)
         store.inbox.bring_forward(now)
-        store.upkeep.count_ended(now)
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=resend_after)

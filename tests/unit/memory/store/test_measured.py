@@ -12,6 +12,7 @@ from memory.errors import StoreError
 from memory.measures import (
     GITHUB_REMAINING,
     JOBS,
+    JOBS_ENDED,
     MEASURES,
     SUM,
     TOKENS_MINTED,
@@ -19,6 +20,7 @@ from memory.measures import (
     UnstoredMeasures,
     unstored,
 )
+from memory.model.jobs import NewJob
 from memory.store import Store
 from memory.store.tables import metadata
 from tests.databases import migrated_store
@@ -44,6 +46,19 @@ def test_processes_add_up(store: Store) -> None:
         store.measured.store(NOW, own)
     store.measured.store(NOW, one)
     assert found(store, "apprentice_token_mints_total") == {("minted",): 7.0}
+
+
+def test_ended_jobs_are_counted_by_state(store: Store) -> None:
+    """Each end counts once, for the worker that still had the lease."""
+    store.inbox.enqueue([NewJob(id=name, kind="fix", payload=b"{}") for name in "ab"], now=NOW)
+    first, second = (store.inbox.lease(name, worker="w", now=NOW, seconds=60) for name in "ab")
+    assert first is not None
+    assert second is not None
+    for _ in range(2):
+        store.inbox.finish(first, now=NOW)
+        store.inbox.fail(second, now=NOW, reason="no")
+    store.measured.store(NOW)
+    assert found(store, JOBS_ENDED.name) == {("done",): 1.0, ("failed",): 1.0}
 
 
 def test_durations_are_counted_by_bound(store: Store) -> None:

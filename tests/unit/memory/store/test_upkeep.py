@@ -1,4 +1,4 @@
-"""What is old goes, what is needed stays, and what ended is counted once; on each kind of database."""
+"""What is old goes, and what is needed stays; on each kind of database."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from memory.model.jobs import Delivery, JobState, NewJob
+from memory.model.jobs import Delivery, NewJob
 from memory.store import Store
 from memory.store.jobs import LONGEST_WAIT
 from memory.store.processes import KEPT, DatabaseClock
-from memory.store.upkeep import SETTLED, PrunedRows, Retention
+from memory.store.upkeep import PrunedRows, Retention
 
 DAY = timedelta(days=1)
 KEEP = Retention(deliveries=30 * DAY, jobs=90 * DAY, effects=400 * DAY)
@@ -64,23 +64,6 @@ def test_the_last_head_of_a_pull_request_stays(store: Store, now: datetime) -> N
     assert store.upkeep.prune(KEEP, now=now).jobs == 2
     assert store.inbox.latest("track", 1, 7, until=now) == b"{}"
     assert store.upkeep.prune(KEEP, now=now + 301 * DAY).jobs == 1
-
-
-def test_ends_are_counted_once(store: Store, now: datetime) -> None:
-    """Jobs that have ended are counted when that is settled, each once, and stay counted when they are pruned."""
-    store.inbox.enqueue([job(name) for name in "abcd"], now=now)
-    end(store, "a", now)
-    end(store, "b", now, failed=True)
-    store.upkeep.count_ended(now)
-    assert set(store.upkeep.ended().values()) == {0}
-    for _ in range(2):
-        store.upkeep.count_ended(now + SETTLED)
-    assert store.upkeep.ended() == {JobState.DONE: 1, JobState.FAILED: 1, JobState.DEAD: 0}
-    end(store, "c", now + DAY)
-    store.upkeep.prune(KEEP, now=now + 100 * DAY)
-    assert store.inbox.counts()[JobState.DONE] == 0
-    assert store.upkeep.ended() == {JobState.DONE: 2, JobState.FAILED: 1, JobState.DEAD: 0}
-    assert store.upkeep.unfinished()[JobState.READY] == 1
 
 
 @pytest.mark.parametrize("years", [1, 100])
