@@ -57,20 +57,12 @@ class Band:
     n: int
 
 
-def band(values: Numbers, *, alpha: float = 0.05) -> Band | None:
+def band(values: Numbers, *, alpha: float = 0.05, two_sided: bool = True) -> Band | None:
     """The mean of `values` and its interval at this look, valid at all looks at once; None with fewer than `LEAST`.
 
-    The mixture boundary of the source's theorem 2.2, with rho chosen for `TIGHTEST_AT` as in its appendix.
+    The mixture boundary of the source's theorem 2.2, with rho chosen for `TIGHTEST_AT` as in its appendix. Where one side
+    alone matters, each end misses the mean with a chance of `alpha`.
     """
-    return _band(values, alpha, two_sided=True)
-
-
-def sides(values: Numbers, *, alpha: float) -> Band | None:
-    """The same where one side alone matters: each end misses the mean with a chance of `alpha` (the one-sided boundary)."""
-    return _band(values, alpha, two_sided=False)
-
-
-def _band(values: Numbers, alpha: float, *, two_sided: bool) -> Band | None:
     n = len(values)
     if n < LEAST:
         return None

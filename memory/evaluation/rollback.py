@@ -15,7 +15,7 @@ import numpy as np
 
 from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
 from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, LogReplay, of_version, replay
-from memory.intervals import LEAST, Band, Numbers, effective, sides
+from memory.intervals import LEAST, Band, Numbers, band, effective
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
 from memory.store import Store
@@ -132,7 +132,7 @@ def _with_control(log: Sequence[LoggedDecision], used: ActiveVersion, alpha: flo
     counts = f"{learned.sum()} learned and {(~learned).sum()} control tasks, at least {LEAST} of each are needed"
     found = []
     for measure, outcomes in (("fixed", fixed(tasks)), ("fixed and accepted", accepted(tasks))):
-        shown = sides(arm_difference(learned, outcomes), alpha=alpha)
+        shown = band(arm_difference(learned, outcomes), alpha=alpha, two_sided=False)
         found.append(VersionComparison(against=CONTROL, measure=measure, band=shown, unknown="" if shown else counts))
     return found
 
@@ -149,7 +149,7 @@ def _with_former(
     return VersionComparison(
         against=former,
         measure="proof target",
-        band=sides(found, alpha=alpha) if enough else None,
+        band=band(found, alpha=alpha, two_sided=False) if enough else None,
         unknown=unknown,
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memory.evaluation.control_arm import arm_difference
-from memory.intervals import LEAST, band, sides
+from memory.intervals import LEAST, band
 
 
 def test_little_data_says_nothing() -> None:
@@ -48,13 +48,13 @@ def test_one_side_alone_is_a_little_tighter() -> None:
     """At the same chance for that side alone, and it too misses seldom however often it is looked at."""
     rng = np.random.default_rng(6)
     values = rng.normal(size=400)
-    both, one = band(values, alpha=0.05), sides(values, alpha=0.05)
+    both, one = band(values, alpha=0.05), band(values, alpha=0.05, two_sided=False)
     assert both is not None and one is not None
     assert both.low < one.low < one.high < both.high
     missed = 0
     for _ in range(300):
         stream = rng.normal(size=600)
-        found = [sides(stream[:n], alpha=0.05) for n in range(LEAST, 600, 5)]
+        found = [band(stream[:n], two_sided=False) for n in range(LEAST, 600, 5)]
         missed += any(each is not None and each.high < 0.0 for each in found)
     assert missed <= 15
 
