@@ -149,23 +149,21 @@ class Posts:
         with self.database.reading() as connection:
             return list(connection.execute(query).scalars())
 
-    def unwatch(self, repository: str, kind: PostKind, github_id: int) -> bool:
-        """Stop watching a post; False when it was not watched."""
-        query = update(posts).where(_is(repository, kind, github_id), posts.c.watched).values(watched=False)
-        with self.database.writing() as connection:
-            return changed(connection, query) == 1
+    def unwatch(self, repository: str, kind: PostKind, github_id: int) -> None:
+        """Stop watching a post."""
+        self._watch(False, _is(repository, kind, github_id))
 
     def unwatch_all(self, repository: str) -> None:
         """Stop watching all posts of a repository."""
-        query = update(posts).where(posts.c.repository == repository, posts.c.watched).values(watched=False)
-        with self.database.writing() as connection:
-            connection.execute(query)
+        self._watch(False, posts.c.repository == repository)
 
     def watch_again(self, repository: str, number: int) -> None:
         """Watch all posts on a pull request that was opened again."""
-        query = update(posts).where(posts.c.repository == repository, posts.c.number == number, ~posts.c.watched)
+        self._watch(True, posts.c.repository == repository, posts.c.number == number)
+
+    def _watch(self, watched: bool, *which: ColumnElement[bool]) -> None:
         with self.database.writing() as connection:
-            connection.execute(query.values(watched=True))
+            connection.execute(update(posts).where(*which).values(watched=watched))
 
     def add_sightings(self, new: Iterable[Sighting]) -> int:
         """Remember sightings; one of a known (repository, number, decision) is left as it is. Returns how many were new."""

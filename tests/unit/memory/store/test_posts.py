@@ -75,11 +75,10 @@ def test_watching_ends(store: Store, now: datetime) -> None:
     for each in (post(1, now), post(2, now), post(3, now, repository="o/other")):
         store.posts.add(each)
     assert store.posts.repositories_watched(now) == ["o/other", "o/r"]
-    assert store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 1)
-    assert not store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 1)
+    store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 1)
     assert store.posts.watched("o/r", now) == [post(2, now)]
     assert store.posts.find("o/r", PostKind.REVIEW_COMMENT, 1) == replace(post(1, now), watched=False)
-    assert store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 2)
+    store.posts.unwatch("o/r", PostKind.REVIEW_COMMENT, 2)
     assert store.posts.repositories_watched(now) == ["o/other"]
     store.posts.watch_again("o/r", 3)
     assert store.posts.watched("o/r", now) == [post(1, now), post(2, now)]
