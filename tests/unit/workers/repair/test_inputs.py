@@ -20,6 +20,10 @@ def maybe(one: int | None, other: int) -> int:
     return (one or 0) + other
 
 
+def total(*rows: int) -> int:
+    return sum(rows)
+
+
 def call(function: Callable[..., int], *positional: object, **named: object) -> Call:
     return Call(cast("FunctionType", function), list(positional), named)
 
@@ -54,6 +58,12 @@ def test_types_stay_as_they_were() -> None:
     absent = [each.call.positional for each in inputs([call(maybe, 1, 2)], 80, 1, [])]
     assert any(one is None for one, _ in absent)
     assert not any(other is None for _, other in absent)
+
+
+def test_more_arguments_than_a_function_has_names_are_changed_too() -> None:
+    """A call of a function with `*args` is a call like any other."""
+    found = list(inputs([call(total, 1, 2, 3, 4)], 20, 1, []))
+    assert len(found) == 20
 
 
 def test_the_calls_seen_are_left_as_they_are() -> None:

@@ -340,5 +340,6 @@ def _optional(call: Call) -> set[Slot]:
     with Caught():
         hints = get_type_hints(call.function)
     allowed = {name for name, hint in hints.items() if type(None) in getattr(hint, "__args__", ())}
-    names = call.function.__code__.co_varnames
-    return {slot for slot in _arguments(call) if (slot if isinstance(slot, str) else names[slot]) in allowed}
+    code = call.function.__code__
+    names: dict[Slot, str] = dict(enumerate(code.co_varnames[: code.co_argcount]))  # those of `*args` have none
+    return {slot for slot in _arguments(call) if names.get(slot, slot) in allowed}
