@@ -91,8 +91,8 @@ def why_unsettled(result: Repaired) -> str | None:
     if proof.confidence is Confidence.DISPUTED and proof.clusters > 1:
         return f"and with others that behave differently ({proof.plausible} in all)"
     if proof.unlikely:
-        late = proof.doubt is Doubt.FAR_FETCHED
-        return f"and it is an unlikely edit, {'found after many others' if late else 'of a kind that fits tests by chance'}"
+        far = proof.doubt is Doubt.FAR_FETCHED
+        return f"and it is an unlikely edit, {'by its place and its kind' if far else 'of a kind that fits tests by chance'}"
     return f"and with others that could not be compared ({proof.plausible} in all)"
 
 

@@ -42,7 +42,7 @@ class Package:
 class Bug:
     """A slip as a person makes it: `right`, which stands once in `module`, becomes `wrong`. The suite has `tests` tests.
 
-    An `unlikely` fix is found after many other edits, and a person is asked.
+    An `unlikely` fix is one by its place and its kind, and a person is asked.
     """
 
     kind: str

@@ -234,8 +234,8 @@ _DOUBTS = {
     Doubt.NONE: "",
     Doubt.SEARCH_CUT: "The search for other edits was cut short: please check that this one is right.",
     Doubt.FAR_FETCHED: (
-        "The search came to it after many likelier edits, and a late one passes by chance more often: please check that it "
-        "is right."
+        "Edits of its kind at such a place are seldom the repair, and pass by chance more often: please check that it is "
+        "right."
     ),
     Doubt.COINCIDES: (
         "It adds a number to a value or takes one away, or compares the texts of two values, which often fits the tested "

@@ -111,7 +111,7 @@ def test_a_late_edit_whose_rivals_behave_alike() -> None:
     """Why it is doubted does not contradict that nothing speaks against it."""
     agreed = replace(PROOF, confidence=Confidence.AGREED, plausible=3, doubt=Doubt.FAR_FETCHED)
     assert confidence(agreed) == snapshot(
-        "3 different edits pass these tests, and all behave alike on further calls like those of the tests. The search came to it after many likelier edits, and a late one passes by chance more often: please check that it is right."
+        "3 different edits pass these tests, and all behave alike on further calls like those of the tests. Edits of its kind at such a place are seldom the repair, and pass by chance more often: please check that it is right."
     )
 
 
