@@ -168,6 +168,7 @@ def signature(failure: Failure) -> str:
 _NAME = re.compile(r"name '(\w+)' is not defined|local variable '(\w+)'|free variable '(\w+)'")
 _ATTRIBUTE = re.compile(r"has no attribute '(\w+)'")
 _OWNER = re.compile(r"'([\w.]+)' object has no attribute|type object '([\w.]+)' has no|module '([\w.]+)' has no")
+_CALLED = re.compile(r"(\w+)(?:\.__init__)?\(\) (?:takes|missing|got an unexpected)")
 _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 _MISSING = re.compile(r"missing \d+ required [\w -]{0,40}?arguments?: (.+)")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '?(?:partially initialized module ')?([\w.]+)'?")
@@ -181,7 +182,7 @@ class Clues:
     """Names quoted in an error's message; empty where it says nothing.
 
     `owner` is the type or module that lacks `attribute`; `source` the module that lacks `imported`; `unraised` what a
-    test waited for in vain.
+    test waited for in vain; `called` the function or class that got the wrong arguments.
     """
 
     undefined: str = ""
@@ -194,10 +195,11 @@ class Clues:
     module: str = ""
     key: str = ""
     unraised: str = ""
+    called: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        found = (self.undefined, self.attribute, self.keyword, self.key, self.imported, *self.missing)
+        found = (self.undefined, self.attribute, self.keyword, self.key, self.imported, self.called, *self.missing)
         return tuple(name for name in found if name)
 
 
@@ -221,4 +223,5 @@ def clues_of(failure: Failure) -> Clues:
         module=_first(_MODULE, text),
         key=key.group(1) if key else "",
         unraised=_first(_UNRAISED, text),
+        called=_first(_CALLED, text),
     )

@@ -122,6 +122,21 @@ def test_where_an_error_is_missing_conditions_of_errors_come_first(message: str)
     assert first.line == 4
 
 
+def test_the_call_that_an_error_calls_wrong_comes_first() -> None:
+    """A TypeError names the function that got the wrong arguments: its calls lose one before others do."""
+    source = "def copied(room, new):\n    new.check(room)\n    new.set(room, room.size)\n    return new\n"
+    failure = Failure(
+        error_type="TypeError",
+        family=Family.TYPE,
+        message="Room.set() takes 2 positional arguments but 3 were given",
+        frames=(),
+        failing_tests=("tests/test_stock.py::test_it",),
+    )
+    found = propose({"stock.py": source}, suspected(source), failure, strategies=["calls"])
+    less = [each.source for each in found if each.template == "superfluous_argument"]
+    assert ["set(room)" in less[0], "set(room.size)" in less[1]] == [True, True]
+
+
 def test_a_candidate_tells_where_it_is() -> None:
     """Line and dotted function name are those of the edit, in classes and at the top level."""
     found = candidates(strategies=("operators",))

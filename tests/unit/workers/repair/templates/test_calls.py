@@ -33,6 +33,42 @@ CASES = [
         {},
     ),
     (
+        "superfluous_argument",
+        """
+        class Point:
+            def __copy__(self):
+                new = object.__new__(Point)
+                new.__setstate__(self, self.__getstate__())
+                return new
+        """,
+        """
+        class Point:
+            def __copy__(self):
+                new = object.__new__(Point)
+                new.__setstate__(self.__getstate__())
+                return new
+        """,
+        {"error": "TypeError", "message": "Point.__setstate__() takes 2 positional arguments but 3 were given"},
+    ),
+    (
+        "misnamed_keyword",
+        """
+        def draw(colour, *, size=1, **options):
+            return colour * size
+
+        def shown():
+            return draw("a", sise=2)
+        """,
+        """
+        def draw(colour, *, size=1, **options):
+            return colour * size
+
+        def shown():
+            return draw("a", size=2)
+        """,
+        {},
+    ),
+    (
         "missing_argument",
         """
         def area(width, height):

@@ -60,10 +60,11 @@ def _settled(given: Sequence[str], ways: Sequence[Signature]) -> set[int]:
 
 @template(cst.Call, strategy="calls", prior=0.5, families=_ANY)
 def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`f(a, b)` → `f(a)`: one argument less, the last first."""
+    """`f(a, b)` → `f(a)`: one argument less, the last first, and any of a call that the error calls wrong."""
+    named = site.code(node.func).rpartition(".")[2] == site.clues.called
     for index in reversed(range(len(node.args))):
         kept = [site.code(arg) for i, arg in enumerate(node.args) if i != index]
-        yield site.replace(node, f"{site.code(node.func)}({', '.join(kept)})", weight=1.0 if index else 0.5)
+        yield site.replace(node, f"{site.code(node.func)}({', '.join(kept)})", weight=1.0 if index or named else 0.5)
 
 
 @template(cst.Call, strategy="calls", prior=0.55, families=_ANY)
@@ -102,6 +103,18 @@ def _values(parameter: str, site: Site) -> list[str]:
     members = site.module.members(site.function.owner) if site.function and site.receiver else ()
     own = [f"{site.receiver}.{member}" for member in members if _bears(member, parameter)]
     return [*same, *own, *alike(parameter, site.local_variables)[:6], "True", "False", "None", "0", "1"]
+
+
+@template(cst.Call, strategy="calls", prior=0.75, families=_ANY)
+def misnamed_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f(sise=a)` → `f(size=a)`: a keyword that no parameter has becomes one that is left, the most like it first."""
+    given = [arg.keyword for arg in node.args if arg.keyword is not None]
+    words = {word.value for word in given}
+    for way in signatures(node, site):
+        left = [name for name in way.parameters[len(node.args) - len(given) :] if name not in words]
+        for word in (word for word in given if word.value not in way.parameters):
+            for name in left:
+                yield site.token(word, name, weight=likeness(word.value, name), around=node)
 
 
 @template(cst.Param, strategy="calls", prior=0.45, families=(Family.TYPE,))
