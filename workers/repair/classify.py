@@ -168,7 +168,7 @@ def signature(failure: Failure) -> str:
 _NAME = re.compile(r"name '(\w+)' is not defined|local variable '(\w+)'|free variable '(\w+)'")
 _ATTRIBUTE = re.compile(r"has no attribute '(\w+)'")
 _OWNER = re.compile(r"'([\w.]+)' object has no attribute|type object '([\w.]+)' has no|module '([\w.]+)' has no")
-_CALLED = re.compile(r"(\w+)(?:\.__init__)?\(\) (?:takes|missing|got an unexpected)")
+_CALLED = re.compile(r"\b(\w+)(?:\.__init__)?\(\) (?:takes|missing|got an unexpected)")
 _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 _MISSING = re.compile(r"missing \d+ required [\w -]{0,40}?arguments?: (.+)")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '?(?:partially initialized module ')?([\w.]+)'?")
