@@ -136,13 +136,17 @@ class ProjectSources:
 
     def modules(self, name: str) -> tuple[str, ...]:
         """Import names of the modules whose last part is `name`."""
-        found = [module_name(path) for path in self._sources]
-        return tuple(sorted(module for module in found if module.rpartition(".")[2] == name))
+        return tuple(sorted(module for module in self._modules if module.rpartition(".")[2] == name))
 
     def definitions(self, module: str) -> tuple[str, ...]:
         """What a module defines at its top level."""
-        text = next((text for path, text in self._sources.items() if module_name(path) == module), "")
+        text = self._modules.get(module, "")
         return tuple(dict.fromkeys(re.findall(_DEFINED.format(r"([A-Za-z_]\w*)"), text, re.MULTILINE)))
+
+    @cached_property
+    def _modules(self) -> Mapping[str, str]:
+        """The texts of the modules, by import name."""
+        return {module_name(path): text for path, text in self._sources.items()}
 
     @cached_property
     def methods(self) -> frozenset[str]:

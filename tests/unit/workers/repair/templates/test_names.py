@@ -517,6 +517,13 @@ def test_what_a_module_says_of_itself_is_no_value_of_its_code(edits: Callable[..
     assert source.replace("in text", "in __all__") not in found
 
 
+def test_what_an_imported_module_of_the_project_defines_is_known(edits: Callable[..., set[str]]) -> None:
+    """`uri.quote` becomes `uri.quote_value`, which nothing else in the module names, also where a package holds `uri`."""
+    source = "from web.util import uri\n\n\ndef shown(name):\n    return uri.quote(name)\n"
+    others = {"web/util/uri.py": "def quote(text):\n    return text\n\n\nquote_value = quote\n"}
+    assert source.replace("uri.quote", "uri.quote_value") in edits("attribute_misuse", source, others=others)
+
+
 def test_the_function_that_makes_the_argument_comes_last() -> None:
     """`g(g(x))` is seldom meant in the place of `f(g(x))`."""
     source = "".join(f"def {name}(x):\n    return x\n\n" for name in ("escape", "strip", "quote"))

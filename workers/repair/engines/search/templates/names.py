@@ -172,7 +172,9 @@ def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
     if not isinstance(node.value, cst.Name) or node.value.value in site.local_variables:
         return ()
     name = node.value.value
-    own = site.module.members(name) if name in site.module.classes else site.project.definitions(name)
+    if name in site.module.classes:
+        return *site.module.parts.get(name, ()), *site.module.members(name)
+    own = (part for module in site.project.modules(name) for part in site.project.definitions(module))
     return *site.module.parts.get(name, ()), *own
 
 
