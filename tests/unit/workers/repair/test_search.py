@@ -305,6 +305,13 @@ def test_the_family_of_a_failure_decides_what_is_likely() -> None:
     assert named["imports"] > likeliest(Family.ASSERTION)["imports"]
 
 
+def test_an_error_of_the_project_is_no_less_open_than_a_failed_assertion() -> None:
+    """What suits failed assertions suits an error that no builtin is a base of as well."""
+    suited = [each for each in all_templates() if Family.ASSERTION in each.families]
+    assert suited
+    assert [each.name for each in suited if each.prior_for(Family.OTHER) < each.prior] == []
+
+
 def test_templates_are_found_by_themselves() -> None:
     """Discovery finds one template per name, each in a known strategy with a prior that is a probability."""
     found = all_templates()

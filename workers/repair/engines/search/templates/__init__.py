@@ -46,8 +46,12 @@ class Template:
     generate: Callable[[cst.CSTNode, Site], Iterable[Edit]]
 
     def prior_for(self, family: Family) -> float:
-        """How likely this kind of edit is for a family of failures, before anything was learned."""
-        return self.prior if not self.families or family in self.families else self.prior * OTHER_FAMILIES
+        """How likely this kind of edit is for a family of failures, before anything was learned.
+
+        An error of the project's own says no more about its cause than a failed assertion does.
+        """
+        alike = {family, Family.ASSERTION} if family is Family.OTHER else {family}
+        return self.prior if not self.families or self.families & alike else self.prior * OTHER_FAMILIES
 
     def edits(self, node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         """The edits at a node; none when it is of another kind."""
