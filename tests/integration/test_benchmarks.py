@@ -41,7 +41,7 @@ TINY = {
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
     "localise": ("--clones", CLOSED),
     "posting": ("own", HISTORY, "--most", "3", "--kept", KEPT),
-    "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
+    "history": (HISTORY, "--most", "2", "--runs", "1"),
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "slow_suite": ("--files", "4", "--budget", "30", "--ways", "1"),
     "agent": ("overhead", "--steps", "6"),

@@ -163,11 +163,10 @@ def finish(store: Store, settings: Settings) -> None:
     wait_for(ended)
 
 
-@pytest.mark.parametrize("program", ["SERVE", "WITHOUT_PARSER"])
-def test_the_process_that_stores_is_killed(tmp_path: Path, program: str) -> None:
-    """In either event loop another one takes its place; a delivery is refused at most while nobody knows of its death."""
+def test_the_process_that_stores_is_killed(tmp_path: Path) -> None:
+    """Another one takes its place; a delivery is refused at most while nobody knows of its death."""
     web = Web(tmp_path)
-    with web.life(globals()[program]) as process, httpx.Client(base_url=web.url, timeout=60) as client:
+    with web.life() as process, httpx.Client(base_url=web.url, timeout=60) as client:
         assert post(client, 1)
         for number in range(2, 7):
             (storing,) = children(process.pid)
