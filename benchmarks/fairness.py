@@ -110,7 +110,7 @@ def _put(store: Store, to_broker: Callable[[Sequence[str]], None], as_equals: bo
 
 
 def _fix(number: int) -> Fix:
-    return Fix(repository=LOUD, actor=ASKER, issue=number, pull=False, commanded=True)
+    return Fix(repository=LOUD, actor=ASKER, number=number, pull=False, commanded=True)
 
 
 def _is_done(store: Store, job_id: str) -> bool:

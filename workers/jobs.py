@@ -45,17 +45,17 @@ class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.id)
 
 
-class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
+class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.2"):
     """Repair what fails on the default branch, or on a pull request's head when `pull` is set.
 
-    `issue` is the issue or pull request of the request; `comment_id` its comment, 0 for the issue's own text.
+    `number` is the issue or pull request of the request; `comment_id` its comment, 0 for the issue's own text.
     `body` is the issue's text at the trigger, by `author` (None where that is unknown), `comment` that of the comment.
     `commanded` is false for a new issue without a command; `guidance` is the text after the command.
     """
 
     repository: RepositoryRef
     actor: Actor
-    issue: int
+    number: int
     pull: bool
     commanded: bool
     comment_id: int = 0

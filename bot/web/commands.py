@@ -283,7 +283,7 @@ def fix_of(posted: PostedText, origin: Origin, guidance: str = "") -> Fix:
     return Fix(
         repository=origin.repository,
         actor=origin.actor,
-        issue=posted.number,
+        number=posted.number,
         pull=posted.on_pull,
         commanded=True,
         comment_id=posted.comment_id,

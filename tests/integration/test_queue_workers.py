@@ -43,7 +43,7 @@ MARA = Actor(id=501, login="mara")
 
 
 def fix(number: int, guidance: str = "") -> Fix:
-    return Fix(repository=REPOSITORY, actor=MARA, issue=number, pull=False, commanded=True, guidance=guidance)
+    return Fix(repository=REPOSITORY, actor=MARA, number=number, pull=False, commanded=True, guidance=guidance)
 
 
 def answer(argument: str = "") -> AnswerCommand:

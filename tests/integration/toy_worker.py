@@ -63,7 +63,7 @@ def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
         re.match(r"(a+)+$", "a" * 100 + "b")  # lets no other thread run, for ever
     await_go(job.guidance, home)
     effects.once(context.job_id, make=lambda: make_effect(job, context), find=lambda: find_effect(context))
-    return [AnswerCommand(repository=job.repository, actor=job.actor, number=job.issue, comment_id=0, command="help")]
+    return [AnswerCommand(repository=job.repository, actor=job.actor, number=job.number, comment_id=0, command="help")]
 
 
 def await_go(word: str, home: Path) -> None:

@@ -19,7 +19,9 @@ def test_help_beside_five_hundred_repairs(tmp_path: Path) -> None:
     with founding.town(tmp_path, workers=2) as town:
         loud = RepositoryRef(id=9_000_001, full_name="loud/shop", installation_id=9_000_001)
         actor = Actor(id=9, login="loud")
-        repairs = [Fix(repository=loud, actor=actor, issue=number, pull=False, commanded=True) for number in range(500)]
+        repairs = [
+            Fix(repository=loud, actor=actor, number=number, pull=False, commanded=True) for number in range(500)
+        ]
         inbox, now = town.context.store.inbox, town.clock()
         flood = rows("flood", repairs)
         inbox.enqueue(flood, now=now)

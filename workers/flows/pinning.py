@@ -41,8 +41,7 @@ def track_unknown_head(job: Fix | ReviewPull, pull: PullRequest, context: JobCon
 
 def taken_over(job: Fix | ReviewPull, context: JobContext, github: GitHub) -> bool:
     """Whether a later job does the same, for a user who may command it, or for the same commit."""
-    number = job.issue if isinstance(job, Fix) else job.number
-    later = later_jobs(job.repository.id, number, context)
+    later = later_jobs(job.repository.id, job.number, context)
     same = (each for each in later if isinstance(each, Fix | ReviewPull) and _is_same(job, each))
     return any(not each.commanded or may_command(github, each.actor) for each in same)
 

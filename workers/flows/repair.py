@@ -120,9 +120,9 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
         return ()
     if not job.commanded and issue_test(job.body) is None:
         return ()
-    pull = github.pull(job.issue) if job.pull else None
+    pull = github.pull(job.number) if job.pull else None
     if pull and context.store.tasks.get(context.job_id) is None and (why := outdated(job, pull, context)):
-        post_comment(job.issue, review.overtaken("repair", why), f"{context.job_id}:overtaken", context, github)
+        post_comment(job.number, review.overtaken("repair", why), f"{context.job_id}:overtaken", context, github)
         return track_unknown_head(job, pull, context)
     if context.store.tasks.get(context.job_id) is None and taken_over(job, context, github):
         return ()
@@ -139,7 +139,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
 def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHub) -> RepairRequest:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
     head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
-    task, mirror = context.pinned(TaskKind.REPAIR, job.repository, github, sha=head.sha, number=job.issue)
+    task, mirror = context.pinned(TaskKind.REPAIR, job.repository, github, sha=head.sha, number=job.number)
     test, trusted = _test_of(job, github)
     return RepairRequest(
         job=job,
@@ -149,7 +149,7 @@ def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHu
         branch=head.name,
         base=pull.base_sha if pull else "",
         forked=pull is not None and pull.head_repository_id != job.repository.id,
-        added_tests={} if test is None else {path_of(job.issue, mirror.paths(task.sha)): test.encode()},
+        added_tests={} if test is None else {path_of(job.number, mirror.paths(task.sha)): test.encode()},
         commits_tests=trusted,
     )
 
@@ -196,7 +196,7 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
             case.task,
             guidance=case.job.guidance,
             history=partial(case.mirror.log, case.task.sha),
-            images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
+            images=case.github.pictures(case.job.number, body=case.job.body) if context.models else (),
         )
         repaired = replace(repair(case.task, project, deps, llm, named, before), note=project.note)
     context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
@@ -239,7 +239,7 @@ def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> No
     """Open the pull request of a proven fix, and answer where the request came from."""
     answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
     answer += in_answer(case.wrong)
-    comment = post_comment(case.job.issue, answer, case.key("answer"), context, case.github)
+    comment = post_comment(case.job.number, answer, case.key("answer"), context, case.github)
     if repaired.attempts:
         _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
 
@@ -271,9 +271,9 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
     files |= case.added_tests if case.commits_tests else {}
     path = next(iter(files))
     asked = repaired.status is RepairStatus.UNDECIDED
-    message = repairs.fix_commit(failure, path, case.job.issue, skip_ci=context.settings.skip_ci)
+    message = repairs.fix_commit(failure, path, case.job.number, skip_ci=context.settings.skip_ci)
     commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at, case.github.own_account())
-    branch = f"apprentice/fix-{case.job.issue}-{case.task.id[:8]}"
+    branch = f"apprentice/fix-{case.job.number}-{case.task.id[:8]}"
     context.progress(f"publishing {branch}")
     case.mirror.push(commit, branch)
     pull = context.effects.once(
@@ -288,7 +288,7 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
                 attempt,
                 {path: case.mirror.read(case.task.sha, path) is None for path in files},
                 {path: test.decode() for path, test in case.added_tests.items()},
-                issue=case.job.issue,
+                issue=case.job.number,
                 closes=not case.job.pull,
                 bot_name=context.settings.bot_name,
                 key=case.key("pull"),
@@ -308,7 +308,7 @@ def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt
         Post(
             repository=case.task.repository,
             kind=kind,
-            number=github_id if kind is PostKind.FIX_PULL else case.job.issue,
+            number=github_id if kind is PostKind.FIX_PULL else case.job.number,
             github_id=github_id,
             decision_ids=(attempt.decision_id, *engine),
             created_at=context.clock(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
@@ -73,16 +73,15 @@ def reply_to_outsider(
     job: CommandedJob | Feedback, context: JobContext, github: GitHub, *, text: str = "", thread: int = 0
 ) -> None:
     """Refuse an outsider's commands and verdicts with one reply to each account in a conversation, however many follow."""
-    number = job.issue if isinstance(job, Fix) else job.number
     installation = f"outsider:{job.repository.installation_id}:"
-    key = f"{installation}{job.repository.id}:{number}:{job.actor.id}"
+    key = f"{installation}{job.repository.id}:{job.number}:{job.actor.id}"
     begin = context.store.inbox.begin_limited
     if not begin(key, context.job_id, context.clock(), among=installation, most=REPLIES_TO_OUTSIDERS):
         why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
         context.progress(f"no reply to {job.actor.login}: {why}")
         return
     refusal = text or conversation.outsider(job.actor.login)
-    post_comment(number, refusal, f"{key}:reply", context, github, thread=thread)
+    post_comment(job.number, refusal, f"{key}:reply", context, github, thread=thread)
 
 
 def connected(job: CommandedJob, context: JobContext) -> GitHub | None:
@@ -101,39 +100,34 @@ def may_command(github: GitHub, actor: Actor) -> bool:
 
 def acknowledge(job: CommandedJob, context: JobContext, github: GitHub) -> None:
     """React to a command that takes minutes with eyes, at its comment or at the text of its issue."""
-    number = job.issue if isinstance(job, Fix) else job.number
     try:
-        github.react(number, job.comment_id, "eyes")
+        github.react(job.number, job.comment_id, "eyes")
     except CannotRun as error:  # the work goes on without
         context.progress(str(error))
 
 
+_DOING: Mapping[type, str] = {
+    Fix: "repair this",
+    ReviewPull: "review this",
+    AnswerCommand: "answer",
+    AnswerQuestion: "answer",
+    LocateIssue: "look for it",
+    ShareLearnings: "share what was learned",
+}
+"""What a job that failed was to do."""
+
+
 def report_failure(report: ReportFailure, context: JobContext) -> Sequence[Job]:
     """Answer where the user asked. A review that failed gets a neutral check run, so that it never looks green."""
-    job = report.failed
-    match job:
-        case Fix() if job.commanded:
-            _comment(job.issue, "repair this", report, context)
-        case AnswerCommand() | AnswerQuestion():
-            _comment(job.number, "answer", report, context)
-        case LocateIssue() if job.commanded:
-            _comment(job.number, "look for it", report, context)
-        case ShareLearnings():
-            _comment(job.number, "share what was learned", report, context)
-        case ReviewPull():
-            github = context.connect(job.repository)
-            if job.commanded and not may_command(github, job.actor):
-                return ()
-            if job.commanded:
-                _comment(job.number, "review this", report, context)
-            post_failed(job, conversation.could_not("review this", report.reason), context, github)
-        case _:
-            context.progress(f"{type(job).__name__} failed: {report.reason}")
+    job, commanded = report.failed, getattr(report.failed, "commanded", True)
+    if not commanded and not isinstance(job, ReviewPull):
+        context.progress(f"{type(job).__name__} failed: {report.reason}")
+        return ()
+    github, text = context.connect(job.repository), conversation.could_not(_DOING[type(job)], report.reason)
+    if commanded and not may_command(github, job.actor):
+        return ()
+    if commanded:
+        post_comment(job.number, text, f"{context.job_id}:failed", context, github)
+    if isinstance(job, ReviewPull):
+        post_failed(job, text, context, github)
     return ()
-
-
-def _comment(number: int, doing: str, report: ReportFailure, context: JobContext) -> None:
-    github = context.connect(report.repository)
-    if may_command(github, report.failed.actor):
-        key = f"{context.job_id}:failed"
-        post_comment(number, conversation.could_not(doing, report.reason), key, context, github)

@@ -31,13 +31,12 @@ def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
 def _row(origin: str, job: Job) -> NewJob:
     payload = encode(job)
     repository, actor = getattr(job, "repository", None), getattr(job, "actor", None)
-    number = job.issue if isinstance(job, Fix) else getattr(job, "number", None)
     return NewJob(
         id=job_id(origin, payload),
         kind=kind_of(job),
         payload=payload,
         repository_id=repository and repository.id,
-        number=number,
+        number=getattr(job, "number", None),
         actor_id=actor and actor.id,
         installation_id=repository and repository.installation_id,
         conversation=_conversation(job),
@@ -49,7 +48,7 @@ def _row(origin: str, job: Job) -> NewJob:
 def _conversation(job: Job) -> str | None:
     """Of the jobs of one name one runs at a time. A search for lost webhooks takes minutes, and would take every worker."""
     if isinstance(job, Fix | ReviewPull):
-        return f"{job.repository.id}#{job.issue if isinstance(job, Fix) else job.number}"
+        return f"{job.repository.id}#{job.number}"
     return "webhooks" if isinstance(job, RedeliverWebhooks) else None
 
 

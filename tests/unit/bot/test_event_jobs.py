@@ -38,7 +38,7 @@ OURS = {"user": {"login": "apprentice[bot]", "id": 900, "type": "Bot"}, "head": 
 NEW_ISSUE = Fix(
     repository=REPOSITORY,
     actor=MARA,
-    issue=12,
+    number=12,
     pull=False,
     commanded=False,
     body="`round_up(2)` gives 3.",
@@ -233,7 +233,7 @@ def test_on_pull_request(route: Route) -> None:
     assert route("issue_comment", ON_PULL | said("@apprentice review")) == (review,)
     (fix,) = route("issue_comment", ON_PULL | said("@apprentice fix"))
     assert isinstance(fix, Fix)
-    assert (fix.pull, fix.sha, fix.issue) == (True, "", 12)
+    assert (fix.pull, fix.sha, fix.number) == (True, "", 12)
 
 
 def test_in_a_review(route: Route) -> None:
@@ -277,7 +277,7 @@ def test_fix_in_thread(route: Route) -> None:
     """`fix` in a thread repairs the pull request at the commit that the event carries."""
     (fix,) = route("pull_request_review_comment")
     assert isinstance(fix, Fix)
-    assert (fix.pull, fix.issue, fix.sha, fix.comment_id) == (True, 31, HEAD, 8101)
+    assert (fix.pull, fix.number, fix.sha, fix.comment_id) == (True, 31, HEAD, 8101)
 
 
 # ── Pull requests ──────────────────────────────────────────────────────────────────────────────────────────────────
