@@ -164,10 +164,10 @@ class CheckPolicy(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
     """Check in the ledger whether the current policy version does worse than another, and roll back if it does."""
 
 
-class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
+class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.2"):
     """Reply to `why`, `help` or an invalid command.
 
-    `number` is the issue or pull request, `review_comment` whether `comment_id` is a review comment's.
+    `number` is the issue or pull request, `thread` the first comment of the command's review thread, 0 elsewhere.
     `problem` describes an invalid command; `suggestion` is the nearest valid one.
     """
 
@@ -179,10 +179,10 @@ class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     argument: str = ""
     problem: str = ""
     suggestion: str = ""
-    review_comment: bool = False
+    thread: int = 0
 
 
-class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
+class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.2"):
     """Answer a question about the code at a pull request's head or on the default branch, or explain a finding.
 
     `thread` is the first comment of the question's review thread, 0 elsewhere. `title` and `body` are the issue's.
@@ -195,7 +195,6 @@ class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"
     explain: bool
     text: str
     on_pull: bool
-    review_comment: bool = False
     thread: int = 0
     title: str = ""
     body: str = ""

@@ -24,7 +24,6 @@ from workers.jobs import (
     ReviewPull,
     ShareLearnings,
     Subject,
-    SubjectKind,
 )
 
 MOST_COMMANDS = 10
@@ -214,7 +213,7 @@ class PostedText:
     """A text that may hold commands, and its place.
 
     `context` is the text of the issue, by `author`; `subject` the post that a verdict judges, None without one; `pull` is None in an issue, and in an event that
-    does not hold the pull request. `number` is a pull request's when `on_pull`.
+    does not hold the pull request. `number` is a pull request's when `on_pull`; `thread` is the first comment of a review thread, 0 elsewhere.
     """
 
     text: str
@@ -227,7 +226,7 @@ class PostedText:
     pull: EventPull | None = None
     subject: Subject | None = None
     source: str = ""
-    review_comment: bool = False
+    thread: int = 0
 
 
 def jobs_from_commands(posted: PostedText, origin: Origin) -> tuple[Job, ...]:
@@ -309,7 +308,6 @@ def locate_of(posted: PostedText, origin: Origin, *, commanded: bool, text: str 
 
 
 def _question(command: Command, posted: PostedText, origin: Origin) -> AnswerQuestion:
-    subject = posted.subject
     return AnswerQuestion(
         repository=origin.repository,
         actor=origin.actor,
@@ -318,8 +316,7 @@ def _question(command: Command, posted: PostedText, origin: Origin) -> AnswerQue
         explain=command.verb is Verb.EXPLAIN,
         text=command.argument,
         on_pull=posted.on_pull,
-        review_comment=posted.review_comment,
-        thread=subject.id if subject and subject.kind is SubjectKind.REVIEW_COMMENT else 0,
+        thread=posted.thread,
         title=posted.title,
         body=posted.context,
     )
@@ -349,7 +346,7 @@ def _answer(
         argument=argument,
         problem=problem,
         suggestion=suggestion,
-        review_comment=posted.review_comment,
+        thread=posted.thread,
     )
 
 

@@ -169,7 +169,7 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
         pull=event.pull_request,
         subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=parent) if parent else None,
         source=f"comment:{event.comment.id}",
-        review_comment=True,
+        thread=parent or event.comment.id,
     )
 
 

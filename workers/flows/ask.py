@@ -39,8 +39,7 @@ def run(job: AnswerCommand | AnswerQuestion | ShareLearnings, context: JobContex
     if github is not None:
         if isinstance(job, AnswerQuestion):
             acknowledge(job, context, github)
-        in_thread = not isinstance(job, ShareLearnings) and job.review_comment
-        key, thread = f"{context.job_id}:answer", job.comment_id if in_thread else 0
+        key, thread = f"{context.job_id}:answer", 0 if isinstance(job, ShareLearnings) else job.thread
         post_comment(job.number, _reply(job, github, context), key, context, github, thread=thread)
     return ()
 

@@ -268,7 +268,7 @@ def test_verdict_on_nothing(route: Route) -> None:
         comment_id=8101,
         command="accept",
         problem=problem,
-        review_comment=True,
+        thread=8101,
     )
     assert route("pull_request_review_comment", changes) == (answer,)
 
