@@ -62,7 +62,7 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.2"):
     body: str = ""
     author: Actor | None = None
     comment: str = ""
-    sha: str = ""
+    head_sha: str = ""
     guidance: str = ""
 
 

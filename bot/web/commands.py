@@ -289,7 +289,7 @@ def fix_of(posted: PostedText, origin: Origin, guidance: str = "") -> Fix:
         body=posted.context if posted.comment_id else posted.text,
         author=posted.author,
         comment=posted.text if posted.comment_id else "",
-        sha=posted.pull.head.sha if posted.pull else "",
+        head_sha=posted.pull.head.sha if posted.pull else "",
         guidance=guidance,
     )
 

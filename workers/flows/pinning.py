@@ -22,7 +22,7 @@ def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> s
     A comment's event does not name the head, so the last one that GitHub reported before counts. Where it reported none,
     the head of a fork must not count: its author can push after a maintainer has read and commanded.
     """
-    pinned = job.sha if isinstance(job, Fix) else job.head_sha
+    pinned = job.head_sha
     if pull.state != "open":
         return review.CLOSED
     if not pinned and job.commanded:
@@ -69,7 +69,7 @@ def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
             return later.commanded or (not job.commanded and job.head_sha == later.head_sha)
         case Fix(), Fix():
             plain = not job.commanded and not later.guidance
-            return plain or (job.comment, job.body, job.sha) == (later.comment, later.body, later.sha)
+            return plain or (job.comment, job.body, job.head_sha) == (later.comment, later.body, later.head_sha)
     return False
 
 

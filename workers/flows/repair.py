@@ -138,7 +138,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
 
 def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHub) -> RepairRequest:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
-    head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
+    head = BranchHead(name=pull.head_ref, sha=job.head_sha or pull.head_sha) if pull else github.default_branch()
     task, mirror = context.pinned(TaskKind.REPAIR, job.repository, github, sha=head.sha, number=job.number)
     test, trusted = _test_of(job, github)
     return RepairRequest(

@@ -233,7 +233,7 @@ def test_on_pull_request(route: Route) -> None:
     assert route("issue_comment", ON_PULL | said("@apprentice review")) == (review,)
     (fix,) = route("issue_comment", ON_PULL | said("@apprentice fix"))
     assert isinstance(fix, Fix)
-    assert (fix.pull, fix.sha, fix.number) == (True, "", 12)
+    assert (fix.pull, fix.head_sha, fix.number) == (True, "", 12)
 
 
 def test_in_a_review(route: Route) -> None:
@@ -277,7 +277,7 @@ def test_fix_in_thread(route: Route) -> None:
     """`fix` in a thread repairs the pull request at the commit that the event carries."""
     (fix,) = route("pull_request_review_comment")
     assert isinstance(fix, Fix)
-    assert (fix.pull, fix.number, fix.sha, fix.comment_id) == (True, 31, HEAD, 8101)
+    assert (fix.pull, fix.number, fix.head_sha, fix.comment_id) == (True, 31, HEAD, 8101)
 
 
 # ── Pull requests ──────────────────────────────────────────────────────────────────────────────────────────────────
