@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -300,6 +301,41 @@ def test_tests_whose_ids_differ_in_each_run_are_counted_by_function() -> None:
     assert broken.reason == "t.py::b[passing 2] passed before, and not with it"
     assert not broken.broken, "no test has such an id"
     assert suite.objection_to(ran("5", FAILED, PASSED, PASSED), ["t.py::a"]) is not None
+
+
+def test_functions_whose_ids_differ_run_alone_for_the_second_opinion() -> None:
+    """The whole suite runs again only where not all of their tests pass, or others are collected."""
+
+    def ran(mark: str, *outcomes: TestOutcome) -> dict[str, TestOutcome]:
+        return {f"t.py::b[{mark}-{n}]": each for n, each in enumerate(outcomes)}
+
+    def asked(*alone: TestOutcome) -> list[tuple[str, ...]]:
+        found = []
+
+        def run(tests: Sequence[str]) -> TestReport:
+            found.append(tuple(tests))
+            return report(ran("3", *alone))
+
+        patched = report({"t.py::a": PASSED, **ran("2", PASSED, PASSED)})
+        first = report({"t.py::a": FAILED, **ran("1", PASSED, PASSED)})
+        assert UnpatchedSuite(run, first).objection_to(patched, ["t.py::a"]) is None
+        return found
+
+    assert asked(PASSED, PASSED) == [("t.py::b",)]
+    assert asked(PASSED) == [("t.py::b",), ()]
+    assert asked(PASSED, FAILED) == [("t.py::b",), ()]
+
+
+def test_without_time_for_a_second_opinion_nothing_is_known() -> None:
+    """Such a patch is late, and not refused; what may be no work of it screens nothing."""
+    first = report({"t.py::a": FAILED, "t.py::b[1]": PASSED})
+    cut = replace(report({}, trouble="stopped"), out_of_time=True)
+    late = UnpatchedSuite(lambda _: cut, first).objection_to(
+        report({"t.py::a": PASSED, "t.py::b[2]": PASSED}), ["t.py::a"]
+    )
+    assert late is not None
+    assert late.late
+    assert not late.broken
 
 
 # ── Selecting tests ────────────────────────────────────────────────────────────────────────────────────────────────
