@@ -175,6 +175,50 @@ CASES = [
         {},
     ),
     (
+        "unasked_element",
+        """
+        def f(args):
+            if args[0] == "self":
+                args = args[1:]
+            return args
+        """,
+        """
+        def f(args):
+            if args and args[0] == "self":
+                args = args[1:]
+            return args
+        """,
+        {"error": "IndexError", "message": "list index out of range"},
+    ),
+    (
+        "unasked_element",
+        """
+        def f(line, lines, index):
+            while line.endswith("+") or lines[index].isspace():
+                line, index = lines[index], index + 1
+            return line
+        """,
+        """
+        def f(line, lines, index):
+            while line.endswith("+") or (index < len(lines) and lines[index].isspace()):
+                line, index = lines[index], index + 1
+            return line
+        """,
+        {"error": "IndexError", "message": "list index out of range"},
+    ),
+    (
+        "unasked_element",
+        """
+        def f(rows, name):
+            return [row for row in rows if row[name] > 1]
+        """,
+        """
+        def f(rows, name):
+            return [row for row in rows if name not in row or row[name] > 1]
+        """,
+        {"error": "KeyError", "message": "'size'"},
+    ),
+    (
         "unguarded_condition",
         """
         def f(a, limit=None):

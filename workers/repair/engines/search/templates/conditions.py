@@ -171,6 +171,26 @@ def unguarded_condition(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield _put(node, f"{name} is None or {wrapped(text, 3)}", cst.Or, site, weight * weighed)
 
 
+@template(cst.BaseExpression, strategy="guards", prior=0.8, families=(Family.LOOKUP,))
+def unasked_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a[0] == b` → `a and a[0] == b`, `not a or a[0] == b`; likewise `i < len(a)`, `k in d`: an element that may be missing."""
+    by_key = site.failure.error_type.endswith("KeyError")
+    alone = _is_clause(node, site) and not isinstance(node, cst.BooleanOperation)
+    for part in (node, *below(node)) if alone else ():
+        match part:
+            case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                there, missing = _conditions(site.code(owner), site.code(index), by_key=by_key)
+                yield _put(node, f"{there} and {wrapped(site.code(node), 4)}", cst.And, site, 1.0)
+                yield _put(node, f"{missing} or {wrapped(site.code(node), 3)}", cst.Or, site, 0.8)
+
+
+def _conditions(owner: str, index: str, *, by_key: bool) -> tuple[str, str]:
+    """Under which conditions an element is there, and is not."""
+    if by_key:
+        return f"{index} in {owner}", f"{index} not in {owner}"
+    return (owner, f"not {owner}") if index in ("0", "-1") else (f"{index} < len({owner})", f"{index} >= len({owner})")
+
+
 def _put(node: cst.BaseExpression, code: str, operator: type[cst.BaseBooleanOp], site: Site, weight: float) -> Edit:
     parent = site.parent(node)
     chained = isinstance(parent, cst.BooleanOperation) and isinstance(parent.operator, operator)
