@@ -377,5 +377,5 @@ def readers_of_changes(sandbox: Sandbox, base: Path, head: SourceTree) -> tuple[
         Dependencies(),
         Workflows(),
         RepositoryFile(),
-        Mypy(sandbox, typed_files(head.sources, all_of_them=is_typed(base)), mypy_options(base)),
+        Mypy(sandbox, typed_files(head.sources, base, all_of_them=is_typed(base)), mypy_options(base)),
     )

@@ -12,7 +12,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from os.path import isfile
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -192,10 +193,14 @@ def _parses(tree: SourceTree, path: str) -> bool:
     return parsed(tree.sources.get(path, "")) is not None
 
 
-def typed_files(sources: Mapping[str, str], *, all_of_them: bool) -> frozenset[str]:
-    """The files that are checked: all that mypy can name in a typed repository, else those mostly annotated."""
+def typed_files(sources: Mapping[str, str], base: Path, *, all_of_them: bool) -> frozenset[str]:
+    """The files that are checked: all that mypy can name in a typed repository, else those mostly annotated.
+
+    A module with a stub beside it, in `sources` or in the checkout `base`, has its types there: mypy reads the stub alone.
+    """
     parts = {path: PurePosixPath(path).with_suffix("").parts for path in sources if path.endswith((".py", ".pyi"))}
-    named = (path for path, names in parts.items() if all(map(str.isidentifier, names)))
+    stubbed = {path for path in parts if f"{path}i" in sources or isfile(base / f"{path}i")}  # noqa: PTH113 - names may be too long for a Path
+    named = (path for path, names in parts.items() if path not in stubbed and all(map(str.isidentifier, names)))
     return frozenset(path for path in named if not is_test_path(path) and (all_of_them or _is_annotated(sources[path])))
 
 

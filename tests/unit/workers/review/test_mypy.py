@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -88,5 +89,14 @@ ANNOTATED = "def f(x: int) -> int:\n    return x\n\n\ndef g(x: int):\n    return
 def test_annotated_files_and_those_of_typed_repositories_are_checked() -> None:
     """Most functions say their types, or the repository says that it is typed; tests and what has no name are not."""
     sources = {"a.py": ANNOTATED, "b.py": "x = 1\n", "my-dir/c.py": ANNOTATED, "tests/d.py": ANNOTATED, "e.txt": ""}
-    assert typed_files(sources, all_of_them=False) == {"a.py"}
-    assert typed_files(sources, all_of_them=True) == {"a.py", "b.py"}
+    assert typed_files(sources, Path(), all_of_them=False) == {"a.py"}
+    assert typed_files(sources, Path(), all_of_them=True) == {"a.py", "b.py"}
+
+
+def test_a_module_with_a_stub_is_not_checked(tmp_path: Path) -> None:
+    """Its types are in the stub, whether the change touches that or not."""
+    (tmp_path / "a.pyi").touch()
+    sources = {"a.py": ANNOTATED, "b.py": ANNOTATED, "b.pyi": "", "c.py": ANNOTATED}
+    assert typed_files(sources, tmp_path, all_of_them=True) == {"b.pyi", "c.py"}
+    longest = f"{'a' * 252}.py"
+    assert typed_files({longest: ANNOTATED}, tmp_path, all_of_them=True) == {longest}
