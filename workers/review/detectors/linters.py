@@ -191,10 +191,15 @@ def _first_syntax_errors(found: Sequence[RawFinding]) -> Iterable[RawFinding]:
         yield finding
 
 
+_NEWER = "(syntax was added in Python"
+"""What ruff says of syntax that the project's oldest Python lacks: a newer one reads the file, which may be for it alone."""
+
+
 def _of_ruff(diagnostic: object) -> RawFinding:
     rule, line = field(diagnostic, "code", str, SYNTAX_ERROR), field(diagnostic, "location.row", int)
     ends_before = field(diagnostic, "end_location.column", int) == 1  # an end in column 1 lies before that line
     category, severity = kind_of(rule)
+    message = field(diagnostic, "message", str)
     return RawFinding(
         path=relative(field(diagnostic, "filename", str)),
         line=line,
@@ -203,8 +208,8 @@ def _of_ruff(diagnostic: object) -> RawFinding:
         tool=Ruff.name,
         rule=rule,
         category=category,
-        severity=severity,
-        message=field(diagnostic, "message", str),
+        severity=Severity.MAJOR if rule == SYNTAX_ERROR and _NEWER in message else severity,
+        message=message,
         fix=_fix(below(diagnostic, "fix")),
     )
 

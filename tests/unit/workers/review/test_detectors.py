@@ -73,6 +73,15 @@ def test_of_many_syntax_errors_in_a_file_the_first_is_said() -> None:
     assert [(each.path, each.rule) for each in found] == [("pkg/a.py", "invalid-syntax"), ("b.py", "invalid-syntax")]
 
 
+def test_syntax_that_a_newer_python_reads_is_not_critical() -> None:
+    """A file may be for newer versions than the oldest that the project names, and stays out of the summary as it was."""
+    message = "Cannot use `type` alias statement on Python 3.10 (syntax was added in Python 3.12)"
+    newer, broken = ruff_findings(
+        ended([diagnostic("invalid-syntax", message=message), diagnostic("invalid-syntax", "b.py")])
+    ).findings
+    assert (newer.severity, broken.severity) == (Severity.MAJOR, Severity.CRITICAL)
+
+
 def test_a_file_that_ruff_cannot_open_is_unread() -> None:
     """An I/O error is no finding: the file was not read."""
     detection = ruff_findings(ended([diagnostic("E902", message="Permission denied")]))
