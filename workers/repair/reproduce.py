@@ -147,9 +147,9 @@ def _without_changes(
 
 def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:
     more = f", or give more time (--budget {4 * allowance.seconds:.0f})" if math.isfinite(allowance.seconds) else ""
-    none = f"no test failed among the first {ran}," if ran else "no test ended"
+    none = f"no test failed among the first {ran}," if ran else "no failing test was found"
     return (
-        f"{none} in {allowance.elapsed():.0f} s; {trouble}. "
+        f"{none} in {allowance.elapsed():.0f} s; in the last run {trouble}. "
         f"Name the failing ones (--test-command 'python -m pytest FILE::TEST'){more}"
     )
 
