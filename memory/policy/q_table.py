@@ -327,8 +327,12 @@ def probabilities(
     """Thompson sampling (1933) with known probabilities: the share of draws whose best order a strategy begins, over a floor.
 
     They sum to 1 and every one is above 0. `attempts` is how many more the episode may make, `costs` are those known.
-    Stopping has no floor, and is left out where no draw begins with it.
+    Stopping has no floor, and is left out where no draw begins with it, and where anything is expected to be worth its cost:
+    to stop tries nothing out.
     """
+    expected = np.array([each.proof.mean * each.acceptance.mean for each in estimates.values()])
+    if any(expected > _costs(estimates, costs, parameters)):
+        estimates = {name: each for name, each in estimates.items() if name != STOP}
     proof = draw([each.proof.sharpened(parameters.sharpness) for each in estimates.values()], rng)
     acceptance = draw([each.acceptance.sharpened(parameters.sharpness) for each in estimates.values()], rng)
     ending = [place for place, name in enumerate(estimates) if name in ENDING]

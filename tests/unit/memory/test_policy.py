@@ -237,6 +237,15 @@ def test_without_evidence_nothing_stops() -> None:
         assert sum(chances.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("failures", "stops"), [(10.0, False), (30.0, True)])
+def test_a_search_that_is_expected_to_be_worth_its_cost_is_not_given_up(failures: float, *, stops: bool) -> None:
+    """However unsure the expectation is: stopping would try nothing out."""
+    few = cells(EVERYTHING, failures, 0.0, tuple(level.scope for level in STATE.levels()))
+    costs = {EVERYTHING: 0.02}
+    chances, _ = q_table.choose(STATE, (EVERYTHING, STOP), few, {}, random.Random(1), arm=Arm.LEARNED, costs=costs)
+    assert (STOP in chances) is stops
+
+
 def test_control_arm_is_uniform_whatever_was_learned() -> None:
     """The yardstick uses no evidence, no prior and no neighbour."""
     table = cells("guard", 500.0, 1.0, ("repository",))
