@@ -160,7 +160,9 @@ def test_a_suite_in_which_nothing_failed_in_time_is_told_with_what_would_help(
 def test_a_suite_of_which_no_test_ended_in_time_is_told_with_what_would_help(tmp_path: Path) -> None:
     """A suite may spend all of its time on imports."""
     project = project_of(tmp_path, {"test_a.py": "import time\n\ntime.sleep(60)\n\ndef test_a():\n    pass\n"})
-    with pytest.raises(CannotRun, match=r"no failing test was found in .*were stopped\. .*--test-command .*--budget 24"):
+    with pytest.raises(
+        CannotRun, match=r"no failing test was found in .*were stopped\. .*--test-command .*--budget 24"
+    ):
         reproduce(Bubblewrap(), project, limits=LIMITS, seconds=6)
 
 
