@@ -146,7 +146,8 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
         made = time.monotonic() - began
         task = _task(TaskKind.REPAIR, name, digest(tree), context)
         before = uncommitted_before or before_last_commit(path)
-        repaired = repair(task, project, context.repair_deps(), context.llm_options(task), before=before)
+        deps = replace(context.repair_deps(), gives_up=False)  # the time is the user's, and no other job waits for it
+        repaired = repair(task, project, deps, context.llm_options(task), before=before)
         repaired = replace(repaired, note=project.note, environment_seconds=made)
         context.store.tasks.finish(task.id, repaired.status, "")
         if apply and repaired.settled and repaired.proven is not None:

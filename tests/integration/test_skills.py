@@ -106,6 +106,7 @@ class House:
         *,
         session: Callable[..., SearchSession] = SearchSession,
         retries: tuple[RetryMode, ...] = (RetryMode.NONE,),
+        gives_up: bool = True,
     ) -> Repaired:
         root = self._home / uuid.uuid4().hex
         root.mkdir()
@@ -128,6 +129,7 @@ class House:
             experiences=Experiences(self.store, HashedWords()),
             rng=random.Random(1),
             budget_seconds=240.0,
+            gives_up=gives_up,
             progress=lambda line: None,
             session=session,
             retries=retries,

@@ -26,7 +26,9 @@ HOPELESS = {
 
 
 def test_what_never_helped_is_not_tried_for_long(tmp_path: Path) -> None:
-    """After many searches that found nothing for an error type, a repair of it ends after a turn, with the reason."""
+    """After many searches that found nothing for an error type, a repair of it ends after a turn, with the reason; one that is
+    not to give up goes on.
+    """
     house = House(tmp_path)
     fresh = State(kind=TaskKind.REPAIR, repository="o/oracle", label="AssertionError", family="assertion")
     for after in Aftermath:
@@ -38,3 +40,5 @@ def test_what_never_helped_is_not_tried_for_long(tmp_path: Path) -> None:
     assert EVERYTHING not in [attempt.strategy for attempt in repaired.attempts]
     assert repaired.effort is not None
     assert "It stopped early" in repaired.effort.described()
+    insisted = house.repair("oracle", HOPELESS, session=partial(FirstFound, most=30), gives_up=False)
+    assert EVERYTHING in [attempt.strategy for attempt in insisted.attempts]

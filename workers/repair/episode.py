@@ -218,7 +218,7 @@ class _Loop:
         decision = self._deps.learner.decide(
             self._case.task.id,
             self._case.state(tried, self._after),
-            (*options.priors, *([STOP] if tried else [])),
+            (*options.priors, *([STOP] if tried and self._deps.gives_up else [])),
             arm=self._case.arm,
             prior=options.priors,
             evidence=self._case.evidence,

@@ -43,7 +43,8 @@ from workers.sandbox.run_tests import Project
 class RepairDeps:
     """What a repair works with. `session` opens a SearchSession from its arguments; `retries` are the modes to choose from.
 
-    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory.
+    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory;
+    `gives_up` says that a repair may stop before its time where nothing is expected to be worth its cost.
     """
 
     sandbox: Sandbox
@@ -58,6 +59,7 @@ class RepairDeps:
     retries: tuple[RetryMode, ...] = tuple(RetryMode)
     taste: Callable[[str], PreferenceModel | None] = lambda _repository: None
     remember: bool = True
+    gives_up: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
