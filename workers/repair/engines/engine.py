@@ -43,8 +43,9 @@ from workers.sandbox.run_tests import Project
 class RepairDeps:
     """What a repair works with. `session` opens a SearchSession from its arguments; `retries` are the modes to choose from.
 
-    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory;
-    `gives_up` says that a repair may stop before its time where nothing is expected to be worth its cost.
+    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an
+    evaluation without memory; `gives_up` says that a repair may stop before its time where nothing is expected to be worth
+    its cost.
     """
 
     sandbox: Sandbox
