@@ -231,18 +231,6 @@ CASES = [
         {},
     ),
     (
-        "counted_from",
-        """
-        def f(lines):
-            return [f"{n}: {line}" for n, line in enumerate((*lines, None))]
-        """,
-        """
-        def f(lines):
-            return [f"{n}: {line}" for n, line in enumerate((*lines, None), 1)]
-        """,
-        {},
-    ),
-    (
         "range_bound",
         """
         def f(a, b):

@@ -301,13 +301,6 @@ def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"range({texts[0]}, {texts[1]})", weight=0.5)
 
 
-@template(cst.Call, strategy="boundaries", prior=0.6, families=_EDGES)
-def counted_from(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`enumerate(a)` → `enumerate(a, 1)`: positions that count from 1, as lines and ends of slices do."""
-    if site.code(node.func) == "enumerate" and len(node.args) == 1 and not node.args[0].star:
-        yield site.replace(node, f"enumerate({site.code(node.args[0])}, 1)")
-
-
 @template(cst.BaseExpression, strategy="boundaries", prior=0.45, families=_EDGES)
 def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """A compared, returned, assigned or passed number one more or less: `a < b` → `a < b - 1`, `len(a)` → `len(a) - 1`."""
