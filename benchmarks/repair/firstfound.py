@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import TracebackType
+from typing import Any
 
-from memory.model import AttemptOutcome, Failure
-from memory.preferences.model import PreferenceModel
-from workers.ports import Limits, Sandbox
+from memory.model import AttemptOutcome
 from workers.repair.attempt import AttemptTally
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.session import SearchSession
-from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult
 from workers.repair.running.runner_pool import RunnerPool
 from workers.repair.time_allowance import Deadline
-from workers.sandbox.run_tests import Project
 
 AT_ONCE = 8
 """So many candidates are tried together: at most so many in vain."""
@@ -64,34 +60,13 @@ class FirstFound(SearchSession):
 
     def __init__(
         self,
-        sandbox: Sandbox,
-        project: Project,
-        reproduction: Reproduction,
-        failure: Failure,
-        progress: Callable[[str], None],
-        *,
-        sources: Mapping[str, str] | None = None,
-        weights: Mapping[str, float] | None = None,
-        verdicts: Mapping[str, float] = {},
-        taste: PreferenceModel | None = None,
-        limits: Limits | None = None,
-        proven_by: float = math.inf,
+        *given: Any,  # noqa: ANN401 - as a session takes it
         most: int,
         known: KnownVerdicts | None = None,
+        **named: Any,  # noqa: ANN401
     ) -> None:
-        super().__init__(
-            sandbox,
-            project,
-            reproduction,
-            failure,
-            progress,
-            sources=sources,
-            weights=weights,
-            verdicts=verdicts,
-            taste=taste,
-            limits=limits,
-            proven_by=proven_by,
-        )
+        """What is given beside `most` and `known` is as for any session."""
+        super().__init__(*given, **named)
         self._left = most
         self._known = known
 
