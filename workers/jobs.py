@@ -45,7 +45,7 @@ class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.id)
 
 
-class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.2"):
+class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     """Repair what fails on the default branch, or on a pull request's head when `pull` is set.
 
     `number` is the issue or pull request of the request; `comment_id` its comment, 0 for the issue's own text.
@@ -55,14 +55,14 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.2"):
 
     repository: RepositoryRef
     actor: Actor
-    number: int
+    number: int = msgspec.field(name="issue")
     pull: bool
     commanded: bool
     comment_id: int = 0
     body: str = ""
     author: Actor | None = None
     comment: str = ""
-    head_sha: str = ""
+    head_sha: str = msgspec.field(name="sha", default="")
     guidance: str = ""
 
 
@@ -164,7 +164,7 @@ class CheckPolicy(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
     """Check in the ledger whether the current policy version does worse than another, and roll back if it does."""
 
 
-class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.2"):
+class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     """Reply to `why`, `help` or an invalid command.
 
     `number` is the issue or pull request, `thread` the first comment of the command's review thread, 0 elsewhere.
@@ -182,7 +182,7 @@ class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.2"):
     thread: int = 0
 
 
-class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.2"):
+class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
     """Answer a question about the code at a pull request's head or on the default branch, or explain a finding.
 
     `thread` is the first comment of the question's review thread, 0 elsewhere. `title` and `body` are the issue's.

@@ -16,7 +16,8 @@ OTHER_EVENT = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFigures:
-    """What a page shows of the database: jobs that are not done now, jobs whose worker left them, seconds that the oldest ready job has waited, processes that are alive by kind, and all that processes measured."""
+    """What a page shows of the database: jobs that are not done now, jobs whose worker left them, seconds that the oldest
+    ready job has waited, processes that are alive by kind, and all that processes measured."""
 
     unfinished: Mapping[JobState, int] = field(default_factory=dict)
     expired_leases: int = 0

@@ -326,12 +326,11 @@ def probabilities(
 ) -> dict[str, float]:
     """Thompson sampling (1933) with known probabilities: the share of draws whose best order a strategy begins, over a floor.
 
-    They sum to 1 and every one is above 0. `attempts` is how many more the episode may make, `costs` are those known.
-    Stopping has no floor, and is left out where no draw begins with it, and where anything is expected to be worth its cost:
-    to stop tries nothing out.
+    They sum to 1, each above 0. `attempts` is how many more the episode may make, `costs` are those known. Stopping tries
+    nothing out: it has no floor, and is left out where anything is expected to be worth its cost.
     """
-    expected = np.array([each.proof.mean * each.acceptance.mean for each in estimates.values()])
-    if any(expected > _costs(estimates, costs, parameters)):
+    known = zip(estimates.values(), _costs(estimates, costs, parameters), strict=True)
+    if any(each.proof.mean * each.acceptance.mean > cost for each, cost in known):
         estimates = {name: each for name, each in estimates.items() if name != STOP}
     proof = draw([each.proof.sharpened(parameters.sharpness) for each in estimates.values()], rng)
     acceptance = draw([each.acceptance.sharpened(parameters.sharpness) for each in estimates.values()], rng)
@@ -339,14 +338,12 @@ def probabilities(
     ahead = min(attempts, parameters.lookahead, len(estimates) - len(ending))
     first = first_of_best_order(proof, acceptance, ahead, _costs(estimates, costs, parameters), ending)
     wins = dict(zip(estimates, (np.bincount(first, minlength=len(estimates)) / DRAWS).tolist(), strict=True))
-    evidence = sum(estimate.n for estimate in estimates.values())
-    return with_floor(wins, evidence, floor=parameters.floor)
+    return with_floor(wins, sum(each.n for each in estimates.values()), floor=parameters.floor)
 
 
 def _costs(names: Iterable[str], known: Mapping[str, float], parameters: Parameters) -> NDArray[np.float64]:
     """What each costs, as a share of an accepted fix."""
-    given = {**known, STOP: 0.0}
-    return np.array([given.get(name, parameters.attempt_cost) for name in names])
+    return np.array([0.0 if name == STOP else known.get(name, parameters.attempt_cost) for name in names])
 
 
 def with_floor(shares: Mapping[str, float], evidence: float, *, floor: float) -> dict[str, float]:

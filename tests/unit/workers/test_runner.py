@@ -33,6 +33,7 @@ from workers.errors import (
 from workers.jobs import (
     PRIORITIES,
     AnswerCommand,
+    Fix,
     Job,
     PollReactions,
     ReportFailure,
@@ -355,3 +356,14 @@ def test_rows_repeat() -> None:
 def test_every_job_has_a_priority() -> None:
     """No kind of job can be stored without its place among the others."""
     assert set(PRIORITIES) == set(get_args(Job))
+
+
+def test_a_request_that_waited_through_an_upgrade_is_read() -> None:
+    """Its fields have other names in the code; what is stored keeps its own."""
+    stored = (
+        b'{"type":"fix.1","repository":{"id":1,"full_name":"a/b","installation_id":2},"actor":{"id":3,"login":"x"},'
+        b'"issue":4,"pull":true,"commanded":true,"sha":"abc"}'
+    )
+    job = decode(stored)
+    assert isinstance(job, Fix)
+    assert (job.number, job.head_sha) == (4, "abc")

@@ -25,7 +25,7 @@ FAILING_SAMPLE, PASSING_SAMPLE = 12, 36
 SHARE = 0.5
 """From this share on, of the tests that run the patched lines, those that fail are no coincidence."""
 
-UNTOLD = "no time was left to see whether it does without it, too"
+NOT_COMPARED = "no time was left to see whether it does without it, too"
 
 Trace = Callable[[Sequence[str]], TestRun]
 """Runs tests without the patch, with a trace."""
@@ -121,8 +121,8 @@ class UnpatchedSuite:
         if objection is None or not after.started or (second := self._again(objection.broken)) is None:
             return objection
         if second.trouble and not self.first.trouble:
-            untold = replace(objection, reason=f"{objection.reason}; {UNTOLD}", late=True, broken={})
-            return untold if second.out_of_time and objection.broken else objection
+            unsure = replace(objection, reason=f"{objection.reason}; {NOT_COMPARED}", late=True, broken={})
+            return unsure if second.out_of_time and objection.broken else objection
         one, two = ({result.id for result in report.results} for report in (self.first, second))
         moved = {function_of(test) for test in one ^ two if "[" in test}
         before, again, now = (_counted(report, moved) for report in (self.first, second, after))
