@@ -20,7 +20,8 @@ def fix_title(failure: Failure, path: str) -> str:
 
 
 def question_title(failure: Failure, path: str) -> str:
-    return _title(f"Is this right for {words(failure.error_type)} in {words(path)}?")
+    """The title of one whose body asks whether its patch is right."""
+    return _title(f"Possible fix for {words(failure.error_type)} in {words(path)}")
 
 
 def _title(text: str) -> str:
