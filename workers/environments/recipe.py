@@ -232,7 +232,8 @@ class Recipe:
     def _test(self, arguments: Words) -> None:
         """Arguments of pytest: the first command that runs tests counts, without coverage, parallel runs and reports.
 
-        One that runs some tests alone, as those in documents, counts until another runs more.
+        One that runs some tests alone, as those in documents, counts until another runs more. Of two that differ in the
+        mark that they choose by, as `-m unit` and `-m system`, neither runs all: then no mark is asked for.
         """
         if (self.command and not self.is_partial) or not _RUN_NOTHING.isdisjoint(arguments):
             return
@@ -248,8 +249,11 @@ class Recipe:
                 break
             elif each and "$" not in each and "{" not in each and self._is_there(each):
                 kept.append(each)
+        former = self.command[len(DEFAULT_COMMAND) :]
         if not self.command or not _is_of_some_tests(kept):
             self.command, self.directory = (*DEFAULT_COMMAND, *kept), self.here
+        elif former != tuple(kept) and _unmarked(former) == _unmarked(kept):
+            self.command = (*DEFAULT_COMMAND, *_unmarked(kept))
 
     def _is_there(self, each: str) -> bool:
         """Whether an argument makes sense here: a path that looks like one has to exist, as what is built does not."""
@@ -267,6 +271,12 @@ def _is_of_some_tests(arguments: Words) -> bool:
     examples = "--doctest-modules" in arguments and places and not any("test" in each for each in places)
     marked = any(option == "-m" and "not" not in value.split() for option, value in pairwise(arguments))
     return named or bool(examples) or marked
+
+
+def _unmarked(arguments: Words) -> Words:
+    """Arguments without the mark that they choose tests by."""
+    at = arguments.index("-m") if "-m" in arguments else len(arguments)
+    return [*arguments[:at], *arguments[at + 2 :]]
 
 
 def _module_run(rest: list[str]) -> list[str]:

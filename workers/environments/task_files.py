@@ -50,8 +50,12 @@ def commands_of(files: TreeFiles, here: str, program: str, arguments: Sequence[s
 
 
 def shell_words(script: str) -> Commands:
-    """The simple commands of a shell script, as far as quoting goes; what cannot be read is passed over, as too long lines are."""
-    for line in re.sub(r"\\\r?\n", " ", script).splitlines():
+    """The simple commands of a shell script, as far as quoting goes; what cannot be read is passed over, as too long lines are.
+
+    A command in backticks is left out, as one in `$(…)` ends the words before it.
+    """
+    joined = re.sub(r"\\\r?\n", " ", script)
+    for line in re.sub(r"`[^`\n]*`", "$( )", joined).splitlines():
         if len(line) > LONGEST_LINE:
             continue
         lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars=";&|()")

@@ -132,6 +132,23 @@ def test_a_command_of_some_tests_is_passed_over_for_one_of_more(tmp_path: Path, 
     assert first(tmp_path, {**files, "tox.ini": tox}).test_command[3:] == ("tests",)
 
 
+def test_marks_that_share_the_tests_among_commands_are_not_asked_for(tmp_path: Path) -> None:
+    """Each command runs a part, and tests without any of the marks run nowhere: one command without them runs all."""
+    tox = "[testenv]\ncommands =\n    pytest -x -m unit tests\n    pytest -x -m system --cov-append tests\n"
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, "tox.ini": tox, "tests/test_a.py": ""})
+    assert plan.test_command[3:] == ("tests",)
+
+
+def test_a_command_in_backticks_is_no_part_of_a_value(tmp_path: Path) -> None:
+    """Its first word became the value of a variable, and its other words hid the tests' command."""
+    files = {
+        "tox.ini": "[testenv]\ncommands = ./run\n",
+        "run": "#!/bin/sh\nCERTS=`python3 -m certs` exec pytest tests\n",
+    }
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, "tests/test_a.py": "", **files})
+    assert (plan.test_command[3:], plan.variables) == (("tests",), ())
+
+
 def test_conditions_within_a_command_of_tox(tmp_path: Path) -> None:
     """A line for another environment is left out before a command's lines are joined; a value of another section has its lines."""
     tox = (
