@@ -1,7 +1,8 @@
 """The rule by which past bugs are chosen, written down before any was looked at.
 
 - The repository is one of those in `benchmarks/environments` with its whole history, and no template was developed or
-  measured on its past fixes.
+  measured on its past fixes (`cases.json`); or one of HELD_OUT, which were named before any of their past was read
+  (`held_out.json`).
 - The commit is no merge, not older than SINCE, and its message speaks of a bug (`benchmarks.repair.importers.commits`).
 - It changes exactly one file of code, by one line: one line gives way to another, or one is added. Beside that it changes
   tests, at least one file that pytest collects, and nothing else but documentation.
@@ -32,6 +33,16 @@ mako markdown marshmallow mistune more-itertools networkx parse parso peewee pyc
 python-slugify requests rich scrapy sqlparse tomlkit toolz tqdm wcwidth werkzeug
 """
 """Repositories whose past fixes templates were developed, weighed or measured on."""
+
+HELD_OUT = """
+PyCQA/autoflake PyCQA/docformatter Pylons/waitress adrienverge/yamllint agronholm/cbor2 asottile/reorder-python-imports
+beetbox/confuse eliben/pycparser facelessuser/pymdown-extensions facelessuser/soupsieve facelessuser/wcmatch google/yapf
+h2non/jsonpath-ng hgrecco/pint hhatto/autopep8 jawah/charset_normalizer jendrikseipp/vulture jsonpickle/jsonpickle
+kevin1024/vcrpy marshmallow-code/apispec marshmallow-code/webargs maxcountryman/flask-login mkdocstrings/griffe
+pdfminer/pdfminer.six pre-commit/identify py-pdf/pypdf pytest-dev/pytest-bdd python-cmd2/cmd2 python-hyper/hyperlink
+python-rope/rope python/importlib_metadata rq/rq sloria/environs streamlink/streamlink
+"""
+"""Repositories on which nothing was developed. The histories of pypdf and streamlink were not whole."""
 
 
 def clones(directory: Path) -> list[Path]:

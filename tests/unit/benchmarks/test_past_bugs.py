@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.past_bugs.__main__ import HERE, Row, summary, told_apart
 from benchmarks.past_bugs.cases import PastBug, cases, lay_out
-from benchmarks.past_bugs.finding import MOST, candidates, clones
+from benchmarks.past_bugs.finding import HELD_OUT, MOST, candidates, clones
 from benchmarks.past_bugs.fixing import Result
 from benchmarks.past_bugs.judging import Verdict
 from benchmarks.repair.importers.commits import Clone
@@ -147,11 +147,19 @@ def test_totals_stand_beside_the_goals(capsys: pytest.CaptureFixture[str]) -> No
     assert "c/d@2: no environment: no wheel" in told
 
 
-def test_committed_cases_keep_the_rule() -> None:
+@pytest.mark.parametrize("name", ["cases.json", "held_out.json"])
+def test_committed_cases_keep_the_rule(name: str) -> None:
     """At least 24 cases of at least 10 projects, no more than three of one, each with a test that tells it."""
-    held = [bug for bug in cases(HERE / "cases.json") if not bug.problem]
+    held = [bug for bug in cases(HERE / name) if not bug.problem]
     of = [bug.repository for bug in held]
     assert len(held) == len({bug.id for bug in held}) >= 24
     assert len(set(of)) >= 10
     assert max(map(of.count, of)) <= MOST
     assert all(bug.failing and bug.count >= len(bug.failing) for bug in held)
+
+
+def test_held_out_cases_are_of_repositories_that_were_named_before() -> None:
+    """And none of them has a case that edits were developed after."""
+    held_out = {bug.repository for bug in cases(HERE / "held_out.json")}
+    assert held_out <= set(HELD_OUT.split())
+    assert held_out.isdisjoint(bug.repository for bug in cases(HERE / "cases.json"))
