@@ -319,6 +319,34 @@ CASES = [
     (
         "accepted_types",
         """
+        import ast
+        def f(a):
+            return isinstance(a.ctx, ast.Load)
+        """,
+        """
+        import ast
+        def f(a):
+            return isinstance(a.ctx, (ast.Load, ast.Del))
+        """,
+        {},
+    ),
+    (
+        "accepted_types",
+        """
+        from shop import Key, Lock
+        def f(a):
+            return isinstance(a, Key)
+        """,
+        """
+        from shop import Key, Lock
+        def f(a):
+            return isinstance(a, (Key, Lock))
+        """,
+        {},
+    ),
+    (
+        "accepted_types",
+        """
         def f(a):
             return isinstance(a, (int, bool))
         """,

@@ -165,7 +165,8 @@ def relatives(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m for family in METHOD_FAMILIES if name in family for m in family if m != name))
 
 
-def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
+def members(node: cst.Attribute, site: Site) -> Sequence[str]:
+    """What the owner of an attribute has besides: of the own class, a class of the module, or a module of the project."""
     function = site.function
     if function and function.receiver and site.code(node.value) == function.receiver:
         return site.module.members(function.owner)
@@ -201,12 +202,12 @@ def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     name = node.attr.value
     focus = 0.2 if site.clues.attribute and site.clues.attribute != name else 1.0
     read = [n.attr.value for n in site.body if isinstance(n, cst.Attribute)]
-    members = alike(name, _members(node, site))[:60] or [*alike(name, read)[:12], *_beside(node, site)[:24]]
+    known_here = alike(name, members(node, site))[:60] or [*alike(name, read)[:12], *_beside(node, site)[:24]]
     known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
     others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
     if site.clues.attribute == name:
         others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:12])))
-    options = [option for option in dict.fromkeys((*members, *others)) if not option.startswith("__")]
+    options = [option for option in dict.fromkeys((*known_here, *others)) if not option.startswith("__")]
     options = [*_same_of_base(node, site), *_own_field(node, site), *options]
     for option, weight in fading(options, step=0.12):
         yield site.token(node.attr, option, weight=weight * focus, around=node)
@@ -250,7 +251,7 @@ def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`a.b` → `a.c.b`, `a.c.b` → `a.b`, `a.b` → `a`: one attribute too few or too many on the way to a value."""
     name, base, parent = node.attr.value, site.code(node.value), site.parent(node)
     owners = [scope.name for scope in site.project.classes_having(name)]
-    known = dict.fromkeys((*_members(node, site), *site.module.parts.get(base, ())))
+    known = dict.fromkeys((*members(node, site), *site.module.parts.get(base, ())))
     named = [hop for hop in known if any(likeness(hop.strip("_"), owner) >= 0.6 for owner in owners)]
     intermediates = [hop for hop in dict.fromkeys((*site.module.intermediates.get(name, ()), *named)) if hop != name]
     for hop, weight in fading(intermediates[:10]):
