@@ -7,8 +7,10 @@ import re
 import pytest
 from inline_snapshot import snapshot
 
+from tests.playground import fail
 from tests.stories.pantry import BUG, FILES, SHELF
 from tests.stories.town import BOT, REPOSITORY, Town, readable
+from workers.queue.runner import LONGEST_DELAY
 
 pytestmark = pytest.mark.sandbox
 
@@ -386,3 +388,16 @@ def test_github_out_of_order(town: Town) -> None:
     assert len(town.answers(number)) == 1
     town.later(60.0)
     assert len(town.answers(number)) == 1
+
+
+@pytest.mark.extended
+def test_what_people_push_to_our_branch_stays(town: Town) -> None:
+    """While the answer that names a pull request waits for GitHub, a commit that a person pushes to its branch is kept."""
+    town.playground.before("POST", r"/issues/\d+/comments$", fail(502), nth=0)
+    number = town.issue("The last of it cannot be taken", BUG)
+    (pull,) = town.fixes()
+    theirs = town.push(pull.head_ref, {"notes.md": "Rice.\n"}, by=town.maya)
+    town.playground.undisturbed()
+    town.later(LONGEST_DELAY.total_seconds())
+    assert len(town.answers(number)) == 1
+    assert [each.head_sha for each in town.fixes()] == [theirs]

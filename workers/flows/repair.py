@@ -274,11 +274,12 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
     message = repairs.fix_commit(failure, path, case.job.number, skip_ci=context.settings.skip_ci)
     commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at, case.github.own_account())
     branch = f"apprentice/fix-{case.job.number}-{case.task.id[:8]}"
-    context.progress(f"publishing {branch}")
-    case.mirror.push(commit, branch)
-    pull = context.effects.once(
-        case.key("pull"),
-        make=lambda: case.github.open_pull(
+
+    def publish() -> int:
+        """Push only where there is no pull request yet: once there is, its branch may hold commits of people."""
+        context.progress(f"publishing {branch}")
+        case.mirror.push(commit, branch)
+        return case.github.open_pull(
             head=branch,
             base=case.branch,
             title=repairs.question_title(failure, path) if asked else repairs.fix_title(failure, path),
@@ -293,9 +294,9 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
                 bot_name=context.settings.bot_name,
                 key=case.key("pull"),
             ),
-        ),
-        find=lambda: case.github.find_pull(head=branch),
-    )
+        )
+
+    pull = context.effects.once(case.key("pull"), make=publish, find=lambda: case.github.find_pull(head=branch))
     _watch(case, PostKind.FIX_PULL, pull, attempt, context)
     return pull
 
