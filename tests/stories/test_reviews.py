@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -583,6 +584,30 @@ def test_failed(town: Town) -> None:
 I could not review this: GitHub answered 422 'Unprocessable Entity' while reviewing #\u200b1; check the App's permissions\
 """)
     assert town.answers(number) == []
+
+
+@pytest.mark.extended
+def test_a_comment_that_github_refuses(town: Town) -> None:
+    """Where GitHub refuses the comments, as on lines that it does not show, the review is posted with the findings in its text."""
+    refused = fail(422, "Unprocessable Entity: line must be part of the diff")
+    town.playground.before(
+        "POST", r"/reviews$", lambda request: refused(request) if json.loads(request.body)["comments"] else None, nth=0
+    )
+    number = town.propose("empty", EMPTY)
+    (review,), (check,) = town.reviews(number), town.checks(number)
+    assert readable(review.body) == snapshot("""\
+Reviewed <id>: no new comment beside the code.
+
+**Also seen**
+
+- `pantry/empty.py:2` **F541** f-string without any placeholders
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    assert (check.title, town.remarks(number)) == ("1 finding", [])
+    town.do_again("review")
+    assert len(town.reviews(number)) == 1
 
 
 @pytest.mark.extended

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memory.model import Action, Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
+from workers.errors import CannotRun, Forbidden, NoAccess
 from workers.flows.checks import post_not_reviewed, refusal_logged
 from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
 from workers.job_context import JobContext
@@ -57,6 +58,19 @@ def _has_news(this: Round, plan: ReviewPlan) -> bool:
 
 
 def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
+    """One review. For one comment on a line that it does not show GitHub refuses all of it: then its text has the findings."""
+    try:
+        return _posted(this, reviewed, plan)
+    except (Forbidden, NoAccess):
+        raise
+    except CannotRun as refused:
+        if not plan.inline and plan.repair is None:
+            raise
+        this.context.progress(f"posting the review without comments: {refused}")
+        return _posted(this, reviewed, plan.without_comments())
+
+
+def _posted(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
     key, bot_name = this.key("review"), this.context.settings.bot_name
     inline = [
         InlineComment(

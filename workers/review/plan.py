@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Self
 
 from memory.history.lessons import HistoryHint, HistoryLessons, SeenFinding
 from memory.model import Action, Arm, Decision, Finding, Severity, Sighting, Suggestion
@@ -107,6 +108,10 @@ class ReviewPlan:
     def new(self) -> tuple[Finding, ...]:
         """What is posted for the first time."""
         return (*(each.finding for each in self.inline), *self.summary)
+
+    def without_comments(self) -> Self:
+        """The same with every finding in the summary."""
+        return replace(self, inline=(), summary=_ordered(self.new), repair=None)
 
 
 def plan_review(
