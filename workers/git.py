@@ -217,13 +217,17 @@ class Mirror:
     def push(self, sha: str, branch: str, *, instead_of: str | None = None) -> None:
         """Create or move a branch of the remote; pushing the same commit again changes nothing.
 
-        With `instead_of`, only if the branch is still at that commit; empty, only if there is no such branch.
+        With `instead_of`, only if the branch is still at that commit; empty, only if there is no such branch. Raises CannotRun
+        where the remote declines it by a rule.
         """
         lease = "--force" if instead_of is None else f"--force-with-lease=refs/heads/{branch}:{instead_of}"
         try:
             self._run("push", "--quiet", lease, self._url, f"{sha}:refs/heads/{branch}")
         except GitCommandFailed as error:
-            raise _translation(f"the branch {branch} could not be pushed", error) from error
+            what = f"the branch {branch} could not be pushed"
+            if refusal := _DECLINED.search(error.written):
+                raise CannotRun(f"{what}: {refusal[0].strip()}") from error
+            raise _translation(what, error) from error
 
     def read(self, sha: str, path: str) -> bytes | None:
         """A file at a commit; None for a missing file. Raises TooMuchForGit for one of over 24 MB."""
@@ -297,6 +301,8 @@ class Mirror:
             return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin, limits=limits)
 
 
+_DECLINED = re.compile(r"^.*(?:declined|refusing to allow|file conflict|cannot create|error: 403\b).*", re.MULTILINE)
+"""What GitHub says of a push against its rules or without the right to push: the same push is not taken later either."""
 _REFUSED = re.compile(r"authentication failed|could not read (?:username|password)|error: 401\b", re.IGNORECASE)
 _FINAL = re.compile(r"(?:error:|HTTP) 4(?!08|29)\d\d\b")
 _AWAY = re.compile(

@@ -7,6 +7,7 @@ import re
 import pytest
 from inline_snapshot import snapshot
 
+from memory.model.jobs import JobState
 from tests.playground import fail
 from tests.stories.pantry import BUG, FILES, SHELF
 from tests.stories.town import BOT, REPOSITORY, Town, readable
@@ -401,3 +402,22 @@ def test_what_people_push_to_our_branch_stays(town: Town) -> None:
     town.later(LONGEST_DELAY.total_seconds())
     assert len(town.answers(number)) == 1
     assert [each.head_sha for each in town.fixes()] == [theirs]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("refused", ["push", "pull request"])
+def test_github_takes_no_pull_request(refused: str, town: Town) -> None:
+    """Where a rule of the repository refuses our branch, or GitHub our pull request, the answer shows the proven repair at once."""
+    if refused == "push":
+        hook = town.playground.world.repository(*REPOSITORY.split("/")).git.path / "hooks" / "pre-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\necho GH013: Repository rule violations found >&2\nexit 1\n")
+        hook.chmod(0o755)
+    else:
+        town.playground.before("POST", "/pulls$", fail(422, "Validation Failed: base invalid"), nth=0)
+    number = town.issue("The last of it cannot be taken", BUG)
+    (answer,) = town.answers(number)
+    assert answer.body.startswith("I could not open a pull request: ")
+    assert "+        if wanted > self.amount(name):" in answer.body
+    assert town.fixes() == []
+    assert town.count(JobState.FAILED) == 0

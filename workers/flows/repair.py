@@ -18,7 +18,7 @@ from memory.store.database import dump, load
 from workers.configuration.schema import PATH
 from workers.diffs import parse_diff, patched
 from workers.environments.provide import Commit
-from workers.errors import BadInput, CannotRun, Gone
+from workers.errors import BadInput, CannotRun, Gone, NoAccess
 from workers.flows.configured import configuration_at
 from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.replies import acknowledge, may_command, post_comment, reply_to_outsider
@@ -253,7 +253,7 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
         case RepairStatus.UNDECIDED if (proof := _proven(repaired).proof) and proof.undecided:
             return repairs.fix_undecided(_proven(repaired))
         case RepairStatus.FIXED | RepairStatus.UNDECIDED:
-            return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
+            return _proposed(case, repaired, context)
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
             effort = repaired.effort.described() if repaired.effort else ""
@@ -261,6 +261,16 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
             return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name)
+
+
+def _proposed(case: RepairRequest, repaired: Repaired, context: JobContext) -> str:
+    """The answer with the pull request; where GitHub refuses that, with the repair itself, so that it is not lost."""
+    try:
+        return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
+    except NoAccess:
+        raise
+    except CannotRun as refused:
+        return repairs.fix_refused(_proven(repaired), str(refused))
 
 
 def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:

@@ -94,6 +94,11 @@ def fix_for_fork(attempt: Attempt) -> str:
     return _shown("This makes the failing tests pass; the branch is a fork's, so please apply it there:", attempt)
 
 
+def fix_refused(attempt: Attempt, reason: str) -> str:
+    """A repair for which GitHub takes no branch or no pull request."""
+    return _shown(f"I could not open a pull request: {plain(reason)}. This makes the failing tests pass:", attempt)
+
+
 def fix_in_review(attempt: Attempt) -> str:
     """A repair of what a reviewed change breaks."""
     assert attempt.proof is not None, "only a proven attempt is published"
