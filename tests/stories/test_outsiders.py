@@ -11,6 +11,8 @@ from tests.stories.test_fixes import TEST_OF_BUG
 from tests.stories.town import BOT, REPOSITORY, Town, nobody, readable
 from workers.flows.replies import REPLIES_TO_OUTSIDERS
 from workers.flows.review import REVIEWS_FOR_OUTSIDERS
+from workers.jobs import decode
+from workers.queue.enqueue import rows
 from workers.queue.runner import run_leased
 
 NOTES = {"notes.md": "Rice.\n"}
@@ -124,6 +126,20 @@ def test_never_seen_before(town: Town) -> None:
         connection.exec_driver_sql("DELETE FROM jobs")
     (answer,) = town.say(number, "@apprentice review")
     assert answer.startswith("I did not review this pull request: I knew none of its commits when you asked; it is at ")
+    town.say(number, "@apprentice review")
+    assert len(town.checks(number)) == 1
+
+
+@pytest.mark.extended
+def test_an_event_of_an_earlier_push_comes_late(town: Town) -> None:
+    """Where a lost event of an earlier push comes after that of a later one, the second command is about the head that is there."""
+    number = town.propose("notes", NOTES, draft=True)
+    known = town.context.store.inbox.latest("track", int(town.key), number, until=town.clock())
+    assert known is not None
+    town.push("notes", {"more.md": "Salt.\n"})
+    town.context.store.inbox.enqueue(rows("redelivered", [decode(known)]))
+    (answer,) = town.say(number, "@apprentice review")
+    assert answer.startswith("I did not review this pull request: it was pushed to since you asked; ask again.")
     town.say(number, "@apprentice review")
     assert len(town.checks(number)) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memory.model.jobs import JobState, StoredJob
@@ -26,15 +27,17 @@ def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> s
     if pull.state != "open":
         return review.CLOSED
     if not pinned and job.commanded:
-        pinned = _head_when_asked(pull.number, job, context)
+        pinned = _head_known(job, context, _own_row(context).created_at)
         if not pinned and pull.head_repository_id != job.repository.id:
             return review.unseen(pull.head_sha)
     return "" if pinned in ("", pull.head_sha) else review.MOVED
 
 
 def track_unknown_head(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> Sequence[Job]:
-    """Where no head was known: the job by which the next command knows it. Who pushed is not known: the author counts."""
-    if _head_when_asked(pull.number, job, context):
+    """Where the head is not the last one known, as where a lost event of an earlier push came late: the job by which the next
+    command knows it. Who pushed is not known: the author counts.
+    """
+    if not job.commanded or _head_known(job, context, context.clock()) == pull.head_sha:
         return ()
     return (TrackPull(repository=job.repository, actor=pull.author, number=pull.number, head_sha=pull.head_sha),)
 
@@ -73,7 +76,7 @@ def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
     return False
 
 
-def _head_when_asked(number: int, job: Fix | ReviewPull, context: JobContext) -> str:
-    asked = _own_row(context).created_at
-    seen = context.store.inbox.latest("track", job.repository.id, number, until=asked)
+def _head_known(job: Fix | ReviewPull, context: JobContext, when: datetime) -> str:
+    """The last head that was reported until then; empty without any."""
+    seen = context.store.inbox.latest("track", job.repository.id, job.number, until=when)
     return next((each.head_sha for each in decodable([seen] if seen else ()) if isinstance(each, TrackPull)), "")
