@@ -169,6 +169,26 @@ def test_a_clock_that_is_wrong(town: Town) -> None:
     assert len(town.answers(number)) == 1
 
 
+@pytest.mark.parametrize("change", ["push", "reopen"])
+def test_github_shows_what_was_before(change: str, town: Town) -> None:
+    """Where GitHub shows a pull request as it was before the event, it is looked at again, and the review is not lost."""
+    town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": JARS}, "Jars")
+    number = town.finn.open_pull(REPOSITORY, head="jars", title="Jars")
+    if change == "reopen":
+        town.finn.close(REPOSITORY, number)
+    town.settle()
+    before = town.finn.request("GET", f"/repos/{REPOSITORY}/pulls/{number}")
+    town.playground.before("GET", rf"/pulls/{number}$", ours(answer(200, before)), nth=0)
+    if change == "reopen":
+        town.finn.reopen(REPOSITORY, number)
+    else:
+        town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": f"{JARS}\n\nJAR = jar()\n"}, "More")
+    town.settle()
+    town.playground.undisturbed()
+    town.later(LONGEST_DELAY.total_seconds())
+    assert len(town.checks(number)) == 1
+
+
 def test_check_runs_that_github_refuses(town: Town) -> None:
     """Without that permission a review is posted all the same, once, and one line of the log names what is missing."""
     (installation,) = town.playground.world.installations.values()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memory.model.jobs import JobState, StoredJob
+from workers.errors import Retryable
 from workers.flows.replies import may_command
 from workers.job_context import JobContext
 from workers.jobs import Fix, Job, ReviewPull, TrackPull, decodable
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
 
+LOOKS = 3
+"""So often a job looks at a pull request that GitHub shows as it was before: its answers can lag behind its events by seconds."""
+
+
 def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> str:
     """Why the job must not be done on the pull request as it is now; empty when nothing speaks against it.
 
@@ -24,6 +29,8 @@ def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> s
     the head of a fork must not count: its author can push after a maintainer has read and commanded.
     """
     pinned = job.head_sha
+    if _own_row(context).attempts < LOOKS and _is_behind(pull, job, context):
+        raise Retryable(f"GitHub shows pull request #{job.number} as it was before what it reported last")
     if pull.state != "open":
         return review.CLOSED
     if not pinned and job.commanded:
@@ -31,6 +38,14 @@ def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> s
         if not pinned and pull.head_repository_id != job.repository.id:
             return review.unseen(pull.head_sha)
     return "" if pinned in ("", pull.head_sha) else review.MOVED
+
+
+def _is_behind(pull: PullRequest, job: Fix | ReviewPull, context: JobContext) -> bool:
+    """Whether GitHub shows what it reported before it reported something else; it may be so again, and then that is yet to come."""
+    stored = context.store.inbox.stored_after(datetime.min.replace(tzinfo=UTC), "track", job.repository.id, job.number)
+    tracked = (each for each in decodable(each.payload for each in stored) if isinstance(each, TrackPull))
+    states, shown = [(each.head_sha, each.closed) for each in tracked], (pull.head_sha, pull.state != "open")
+    return shown in states[:-1] and shown != states[-1]
 
 
 def track_unknown_head(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> Sequence[Job]:
