@@ -20,7 +20,6 @@ from workers.review.engine import Reviewed
 OURS = "apprentice"
 BROKEN_TEST, CULPRIT, REPAIR = "broken-test", "breaking-part", "proven-repair"
 NOT_READ, TESTS, HIDDEN = "not-read", "tests", "hidden"
-_SEVERITIES = list(Severity)
 _FLOORS: Mapping[FailOn, Severity] = MappingProxyType(
     {
         FailOn.CRITICAL: Severity.CRITICAL,
@@ -101,20 +100,16 @@ class ReviewReport:
             return 0
         floor = _FLOORS.get(fail_on)
         found = [item.severity for item in self.shown() if item.tool != OURS]
-        if self.breaks_tests or (floor and any(severity in _from(floor) for severity in found)):
+        if self.breaks_tests or (floor and any(severity.rank >= floor.rank for severity in found)):
             return FAILED
         return BAD_INPUT if self.untested else 0
-
-
-def _from(floor: Severity) -> Sequence[Severity]:
-    return _SEVERITIES[_SEVERITIES.index(floor) :]
 
 
 def report_of(result: LocalReview) -> ReviewReport:
     """All that a review says: broken tests with what breaks and repairs them, findings by their severity, its limits."""
     reviewed, compared = result.reviewed, result.reviewed.tests
     findings = [_finding(each, result.decided[each.fingerprint]) for each in result.shown()]
-    findings.sort(key=lambda item: -_SEVERITIES.index(item.severity))
+    findings.sort(key=lambda item: -item.severity.rank)
     broken = [_broken(test) for test in compared.broken] if compared else []
     files = sorted(reviewed.change.files, key=lambda file: file.status is FileStatus.DELETED)
     return ReviewReport(

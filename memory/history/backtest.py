@@ -28,7 +28,6 @@ DISMISSALS = 3
 POINTS = 12
 LEAST_ADDRESSED, LEAST_CHANGES = 20, 20
 
-_SEVERITIES = tuple(Severity)
 _RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 """What ruff reports by default."""
 
@@ -102,7 +101,7 @@ def _is_default(finding: PastFinding) -> bool:
 
 
 def _from(least: Severity) -> Callable[[PastFinding], float]:
-    return lambda finding: float(_SEVERITIES.index(finding.severity) - _SEVERITIES.index(least))
+    return lambda finding: float(finding.severity.rank - least.rank)
 
 
 OURS, UNTAUGHT, ORACLE = "learned", "without history", "oracle"

@@ -15,6 +15,11 @@ class Severity(StrEnum):
     MAJOR = "major"
     CRITICAL = "critical"
 
+    @property
+    def rank(self) -> int:
+        """From 0, the least harm, up."""
+        return list(Severity).index(self)
+
 
 class Action(StrEnum):
     """What review can do with a finding, loudest first."""

@@ -21,8 +21,6 @@ from memory.store import Store
 BANDS = 2
 """Weights count as equal while they are in the same of so many steps from the greatest to its half, and so on."""
 
-_SEVERITIES = list(Severity)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceOption:
@@ -43,7 +41,7 @@ def option_of_finding(finding: Finding) -> PreferenceOption:
     return PreferenceOption(
         prior=prior_of(finding, suggestion_proven=proven),
         features={
-            "severity": _SEVERITIES.index(finding.severity) / (len(_SEVERITIES) - 1),
+            "severity": finding.severity.rank / (len(Severity) - 1),
             f"rule={finding.rule}": 1.0,
             f"category={finding.category}": 1.0,
             f"tool={finding.tool}": 1.0,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -20,8 +21,6 @@ MOST_FINDINGS = 12
 
 Kind = Literal["security", "correctness", "performance", "maintainability"]
 Grade = Literal["info", "minor", "major", "critical"]
-
-_ORDER = list(Severity)
 
 
 class ReportedFinding(Struct):
@@ -91,12 +90,12 @@ class ModelFinding:
 
 def lowered(severity: Severity) -> Severity:
     """One level less harm; the lowest stays."""
-    return _ORDER[max(0, _ORDER.index(severity) - 1)]
+    return list(Severity)[max(0, severity.rank - 1)]
 
 
 def lower_of(one: Severity, other: Severity) -> Severity:
     """The one with less harm."""
-    return min(one, other, key=_ORDER.index)
+    return min(one, other, key=attrgetter("rank"))
 
 
 LONGEST_TITLE = 90

@@ -6,6 +6,7 @@ A title says what a value looks like, a description what it does. No key widens 
 import re
 from dataclasses import replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -20,7 +21,6 @@ PATH = ".github/apprentice.yml"
 MOST = 100
 """Entries of one list."""
 
-_SEVERITIES = list(Severity)
 _CODE = re.compile(r"([A-Z]+)([0-9]*)")
 CATEGORIES = ("security", "correctness", "performance", "maintainability", "style")
 SECURITY_RULES = re.compile(r"security|S[0-9]*|SEC[0-9]*")
@@ -220,9 +220,9 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
         is_off = choice.severity is RuleLevel.OFF
         chosen = finding.severity if choice.severity is None or is_off else Severity(choice.severity.value)
         if finding.category == "security" or finding.severity is Severity.CRITICAL:
-            return replace(finding, severity=max(chosen, finding.severity, key=_SEVERITIES.index))
+            return replace(finding, severity=max(chosen, finding.severity, key=attrgetter("rank")))
         elsewhere = (choice.only and not is_under(finding.path, choice.only)) or not self.paths.hold(finding.path)
-        below = _SEVERITIES.index(chosen) < _SEVERITIES.index(self.minimum_severity)
+        below = chosen.rank < self.minimum_severity.rank
         return None if is_off or elsewhere or below else replace(finding, severity=chosen)
 
     def choice_of(self, rule: str, category: str) -> RuleChoice:

@@ -13,7 +13,6 @@ from workers.review.detectors.rules import twin
 from workers.review.source import scope_of, scopes
 
 _ANCHOR_LINES = 10
-_SEVERITIES = list(Severity)
 _NOSEC = re.compile(r"#\s*nosec\b(.*)")
 _NOQA = re.compile(r"#\s*noqa\b(.*)", re.IGNORECASE)
 _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
@@ -35,11 +34,6 @@ class FindingWithFix:
 
     finding: Finding
     fix: ToolFix | None
-
-
-def harm(finding: Finding) -> int:
-    """How bad it is, as a number to sort by; higher is worse."""
-    return _SEVERITIES.index(finding.severity)
 
 
 def order(finding: Finding) -> tuple[str, int, int, str, str]:

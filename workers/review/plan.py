@@ -17,7 +17,7 @@ from memory.preferences.model import PreferenceModel, option_of_finding
 from memory.sharing import Learnings
 from workers.diffs import Change, commentable_lines, patched, split_lines
 from workers.review.engine import Reviewed
-from workers.review.findings import harm, order, rule_of
+from workers.review.findings import order, rule_of
 from workers.review.suggestions import difference
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
@@ -163,7 +163,7 @@ def _inline(
     shown = {file.path: commentable_lines(file) for file in change.files}
     placed: list[Inline] = []
     of_rule = Counter[str]()
-    for finding in sorted(findings, key=lambda finding: (-harm(finding), order(finding))):
+    for finding in sorted(findings, key=lambda finding: (-finding.severity.rank, order(finding))):
         if of_rule[finding.rule] >= COMMENTS_A_RULE and finding.severity is not Severity.CRITICAL:
             continue
         lines = shown.get(finding.path, frozenset())
@@ -249,7 +249,9 @@ def decide(
 def queue(findings: Sequence[Finding], taste: PreferenceModel | None) -> list[Finding]:
     """The worst first; of equals the most liked where that is known, else by their place."""
     liking = taste.strengths([option_of_finding(each) for each in findings]) if taste else [0.0] * len(findings)
-    pairs = sorted(zip(liking, findings, strict=True), key=lambda pair: (-harm(pair[1]), -pair[0], order(pair[1])))
+    pairs = sorted(
+        zip(liking, findings, strict=True), key=lambda pair: (-pair[1].severity.rank, -pair[0], order(pair[1]))
+    )
     return [finding for _, finding in pairs]
 
 

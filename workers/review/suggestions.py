@@ -24,7 +24,7 @@ from memory.parsing import PARSE_ERRORS, parse_module, parsed
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, SourceTree, ToolFix
-from workers.review.findings import FindingWithFix, harm, order, seen_in
+from workers.review.findings import FindingWithFix, order, seen_in
 from workers.review.import_graph import ImportGraph
 from workers.sandbox.report import TestReport
 
@@ -142,7 +142,7 @@ def drafts(
 ) -> list[SuggestionDraft]:
     """The fixes on changed lines that leave a file that parses; the worst findings first, and at most `MAX_DRAFTS`."""
     found: list[SuggestionDraft] = []
-    for each in sorted(seen, key=lambda each: (-harm(each.finding), order(each.finding))):
+    for each in sorted(seen, key=lambda each: (-each.finding.severity.rank, order(each.finding))):
         if len(found) >= MAX_DRAFTS:
             break
         path = each.finding.path
