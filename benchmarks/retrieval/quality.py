@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import Interval, Numbers, bootstrap
-from memory.model import Among
 from memory.retrieval.embeddings import Embedder
 from memory.retrieval.index import (
     FAILURES,
     FOCUS,
     HybridIndex,
-    HybridQuery,
     Matrix,
     ViewWeights,
     WordIndex,
@@ -190,8 +188,7 @@ class _Ways:
             found["dense"].append(self._named(rows, question))
             scores = np.where(allowed, self._words.scores(terms(texts[row])), 0.0)
             found["BM25"].append(self._named(best(scores, HITS + 1), question))
-            among = Among(before=datetime.fromtimestamp(question.at + 1, UTC))
-            hits = self._index.search(HybridQuery(text=texts[row], focus=focused[row], vectors=vectors), among)
+            hits = self._index.search(texts[row], focused[row], vectors, _until(question.at))
             found["hybrid"].append([hit.id for hit in hits if hit.id != question.id])
         return found
 
@@ -207,6 +204,10 @@ class _Ways:
     def _focus(self, says: str, where: str) -> str:
         """A report's title; of a failure, where it happened."""
         return says if self._reports else where or says
+
+
+def _until(at: int) -> Callable[[IndexEntry], bool]:
+    return lambda entry: entry.created_at.timestamp() <= at
 
 
 def _entry(case: Case, text: str) -> IndexEntry:

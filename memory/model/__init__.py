@@ -33,7 +33,6 @@ from memory.model.learning import (
 )
 from memory.model.repairs import (
     MAJORITY,
-    Among,
     Attempt,
     AttemptOutcome,
     Confidence,

@@ -315,14 +315,6 @@ class Recollection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Among:
-    """Which experiences are meant: of one repository, empty for any, and from before a time."""
-
-    repository: str = ""
-    before: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """Work on one repository at one pinned commit. `number` is the issue or pull request, 0 for local use."""
 

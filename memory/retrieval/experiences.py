@@ -14,10 +14,10 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
+from memory.model import AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy.q_table import Neighbour, Remembered, summed
 from memory.retrieval.embeddings import Embedder, HashedWords
-from memory.retrieval.index import FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
+from memory.retrieval.index import FAILURES, FOCUS, Hit, HybridIndex
 from memory.rewards import clipped, support
 from memory.store import Store
 from memory.store.experiences import WHOLE, IndexEntry
@@ -44,7 +44,6 @@ MOST_ALIKE = 1000
 UNLIKE = 0.5
 """The cosine up to which two failures have no more in common than any two: of unrelated ones it is 0.3 to 0.5."""
 
-ANY = Among()
 
 _PROVEN, _SAME_REPOSITORY, _SAME_ERROR, _SAME_FAMILY = 1.15, 1.1, 1.2, 1.05
 _MOST = _PROVEN * _SAME_REPOSITORY * _SAME_ERROR * _SAME_FAMILY
@@ -82,7 +81,7 @@ class Experiences:
         family: str,
         repository: str,
         k: int = 5,
-        among: Among = ANY,
+        only_here: bool = False,
         read: ReadFile | None = None,
     ) -> tuple[Recollection, ...]:
         """The `k` most useful experiences for a failure, best first, scores within [0, 1].
@@ -91,9 +90,9 @@ class Experiences:
         near, of equals the newest. The score is absolute nearness, so that an unrelated memory weighs little. An edit that
         people rejected comes back without its shape, so that it is not made again. So does one that the tests did not
         decide on, unless people accepted it, and one that cites code of `repository` which is gone, where `read` gives the
-        text of a path there.
+        text of a path there. `only_here`: those of that repository alone.
         """
-        found = self.search(f"{error_type} {signature}", _place(signature), among)
+        found = self._search(f"{error_type} {signature}", _place(signature), repository if only_here else "")
         ranked = self._ranked(found, error_type=error_type, family=family, repository=repository)
         return tuple(self._judged(each, repository, read) for each in ranked[:k])
 
@@ -122,15 +121,15 @@ class Experiences:
             if newest is not None
         )
 
-    def search(self, text: str, focus: str, among: Among = ANY) -> list[Hit]:
-        """The nearest to a text by words and meaning, best first; `focus` is the part of it that says where."""
+    def _search(self, text: str, focus: str, repository: str) -> list[Hit]:
+        """The nearest to a text, of one repository or of any; `focus` is the part of it that says where."""
         with self._lock:
             index = self._refreshed()
             if index is None or not len(index):
                 return []
             whole, focused = self._embedder.embed([text, focus])
-            query = HybridQuery(text=text, focus=focus, vectors={WHOLE: whole, FOCUS: focused})
-            return index.search(query, among)
+            vectors = {WHOLE: whole, FOCUS: focused}
+            return index.search(text, focus, vectors, lambda entry: repository in ("", entry.repository))
 
     def latest(self, most: int) -> list[Experience]:
         """The latest experiences of all repositories, newest first."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.model import Among
 from memory.store.experiences import WHOLE, IndexEntry
 
 if TYPE_CHECKING:
@@ -107,6 +106,12 @@ FOCUS = "focus"
 VectorsOf = Callable[[str, Sequence[str]], Mapping[str, Floats]]
 """The vectors of a dense view by id, of those that have one."""
 
+Filter = Callable[[IndexEntry], bool]
+
+
+def _any(_entry: IndexEntry) -> bool:
+    return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewWeights:
@@ -121,15 +126,6 @@ class ViewWeights:
 FAILURES = ViewWeights(words=2.0, focus_words=2.0, whole=1.0, focus=1.0)
 """The focus of a failure is where it happened. BM25 leads: the same names matter more than a similar story. A view of what
 the error says was measured and left out: alone it found 29 % where the place found 70 %, and it worsened the whole."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HybridQuery:
-    """All of a query's text, its focus, and the vectors of both."""
-
-    text: str
-    focus: str
-    vectors: Mapping[str, Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,12 +189,12 @@ class HybridIndex:
         """Find an entry no longer, if it is there."""
         self._rows.pop(entry_id, None)
 
-    def search(self, query: HybridQuery, among: Among) -> list[Hit]:
-        """The nearest by any view, best first."""
-        allowed = self._allowed(among)
-        by_words, by_focus_words = (self._by_words(text, allowed) for text in (query.text, query.focus))
-        nearness = dict(self._nearest(query.vectors[WHOLE], DEPTH, allowed))
-        focused = self._cosines(FOCUS, query, [*nearness, *by_words, *by_focus_words])
+    def search(self, text: str, focus: str, vectors: Mapping[str, Floats], passes: Filter) -> list[Hit]:
+        """The nearest to a text, its focus, or the vectors of both, by any view, best first."""
+        allowed = self._allowed(passes)
+        by_words, by_focus_words = (self._by_words(words, allowed) for words in (text, focus))
+        nearness = dict(self._nearest(vectors[WHOLE], DEPTH, allowed))
+        focused = self._cosines(FOCUS, vectors[FOCUS], [*nearness, *by_words, *by_focus_words])
         by_focus = sorted((key for key in focused if focused[key] > 0.0), key=lambda key: -focused[key])
         by_meaning = [key for key, cosine in nearness.items() if cosine > 0.0]
         weights = self._weights
@@ -210,13 +206,13 @@ class HybridIndex:
                 (weights.focus, by_focus[:DEPTH]),
             ]
         )
-        nearness |= self._cosines(WHOLE, query, [key for key in fused if key not in nearness])
+        nearness |= self._cosines(WHOLE, vectors[WHOLE], [key for key in fused if key not in nearness])
         ranked = sorted(fused, key=lambda key: (-fused[key], -self._rows.get(key, 0)))
         return [Hit(id=key, score=fused[key], nearness=nearness.get(key, 0.0)) for key in ranked]
 
     def nearest(self, vector: Floats, k: int) -> list[tuple[str, float]]:
         """The `k` nearest by all of the text, nearest first, with their cosines."""
-        return self._nearest(vector, k, self._allowed(Among()))
+        return self._nearest(vector, k, self._allowed(_any))
 
     def _nearest(self, vector: Floats, k: int, allowed: Mask) -> list[tuple[str, float]]:
         rows, cosines = self._whole.search(vector, k, allowed)
@@ -226,17 +222,15 @@ class HybridIndex:
         scores = np.where(allowed, self._words.scores(terms(text)), np.float32(0.0))
         return [self._entries[row].id for row in best(scores, DEPTH)]
 
-    def _cosines(self, view: str, query: HybridQuery, ids: Sequence[str]) -> dict[str, float]:
+    def _cosines(self, view: str, vector: Floats, ids: Sequence[str]) -> dict[str, float]:
         """By id, negative ones as 0; among equals, the newest first."""
         ordered = sorted(dict.fromkeys(ids), key=lambda key: -self._rows.get(key, -1))
         found = self._vectors_of(view, ordered)
-        return {key: round(max(0.0, float(found[key] @ query.vectors[view])), 5) for key in ordered if key in found}
+        return {key: round(max(0.0, float(found[key] @ vector)), 5) for key in ordered if key in found}
 
-    def _allowed(self, among: Among) -> Mask:
+    def _allowed(self, passes: Filter) -> Mask:
         """One value for each row: whether it is there and passes the filter."""
         allowed = np.zeros(len(self._entries), dtype=np.bool_)
         for row in self._rows.values():
-            entry = self._entries[row]
-            in_time = among.before is None or entry.created_at < among.before
-            allowed[row] = in_time and among.repository in ("", entry.repository)
+            allowed[row] = passes(self._entries[row])
         return allowed

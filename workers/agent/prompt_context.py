@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from memory.model import Among, AttemptOutcome, Experience, Failure, NearMiss, Recollection, Reflection, RetryMode
+from memory.model import AttemptOutcome, Experience, Failure, NearMiss, Recollection, Reflection, RetryMode
 from memory.rewards import acceptance
 from memory.skills import Skill, current, usable
 from memory.store import Store
@@ -213,7 +213,7 @@ class MemoryContext:
             error_type=self._case.failure.error_type,
             family=self._case.failure.family,
             repository=repository,
-            among=Among(repository=repository),
+            only_here=True,
         )
         rows = [each.experience for each in found]
         lines = (f"{e.path}: {e.error_type}, {e.strategy}, {e.outcome}: {e.reflection}" for e in rows)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from memory.model import (
     Actor,
-    Among,
     Arm,
     AttemptOutcome,
     Decision,
@@ -260,21 +259,12 @@ def test_a_recall_reads_only_what_is_new(store: Store, embedder: Counting) -> No
     assert embedder.embedded - before == 2 + 2
 
 
-@pytest.mark.parametrize(
-    ("among", "ids"),
-    [
-        (Among(repository="o/r"), {"here"}),
-        (Among(before=NOW), set()),
-        (Among(repository="o/r", before=NOW + timedelta(days=1)), {"here"}),
-    ],
-)
-def test_filters_are_kept(experiences: Experiences, among: Among, ids: set[str]) -> None:
-    """Only what is all of what is asked for comes back."""
+def test_only_what_is_of_the_repository_comes_back(experiences: Experiences) -> None:
     experiences.remember(experience("here"))
     experiences.remember(experience("there", repository="o/other"))
     experiences.remember(experience("type", repository="o/t", error_type="TypeError", outcome=AttemptOutcome.UNPROVEN))
-    found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r", among=among)
-    assert {each.experience.id for each in found} == ids
+    found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r", only_here=True)
+    assert [each.experience.id for each in found] == ["here"]
 
 
 PATCH = "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -1,2 +1,2 @@\n def total(b):\n-    return b.get(1)\n+    return b.get(1) or 0\n"
