@@ -75,11 +75,11 @@ def move_clock(store: Store, github: ChaoticGitHub, seconds: int) -> None:
         ):
             changed = ", ".join(earlier(column) for column in columns)
             connection.exec_driver_sql(f"UPDATE {table} SET {changed} WHERE {where}")
-    position = store.hook_log.read()
+    position = store.hook_log.get("", HookLogPosition)
     if position is not None:
         past = timedelta(seconds=seconds)
         newest = position.newest and position.newest - past
-        store.hook_log.write(HookLogPosition(until=position.until - past, newest=newest, cursor=position.cursor))
+        store.hook_log.put("", HookLogPosition(until=position.until - past, newest=newest, cursor=position.cursor))
     github.move_log(seconds)
 
 

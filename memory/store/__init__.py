@@ -16,7 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from memory.errors import StoreError, StoreUnavailable
 from memory.store.calls import Calls
 from memory.store.database import USE, Database, connect, is_lasting, queue_for
-from memory.store.documents import Documents, HookLog, PastFindings, RepositoryName
+from memory.store.documents import Documents, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.job_control import JobControl
 from memory.store.jobs import Inbox
@@ -71,7 +71,8 @@ class Store:
         """Calls to a model, and the budgets that they keep to."""
         self.repositories = Documents(database, "repositories")
         """The repositories that jobs were about, by GitHub's number."""
-        self.hook_log = HookLog(database)
+        self.hook_log = Documents(database, "hook_log")
+        """One: how far GitHub's log of webhooks is compared, under an empty key."""
         self.readings = Documents(database, "readings")
         """What reviews that have not ended read, by commits, rights and configuration; a pull request owns them."""
         self.plans = Documents(database, "plans")

@@ -137,31 +137,16 @@ class Trajectory:
     messages: str
 
 
-# ── GitHub's log of webhooks ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookLogPosition:
-    """All deliveries up to `until` are compared. A comparison that is under way began at `newest` and goes on at `cursor`."""
+    """How far GitHub's log of webhooks is compared with the stored deliveries.
+
+    All deliveries up to `until` are compared. A comparison that is under way began at `newest` and goes on at `cursor`.
+    """
 
     until: datetime
     newest: datetime | None = None
     cursor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HookLog:
-    """How far GitHub's log of webhooks is compared with the stored deliveries."""
-
-    database: Database
-
-    def read(self) -> HookLogPosition | None:
-        """None where it never was."""
-        return Documents(self.database, "hook_log").get("", HookLogPosition)
-
-    def write(self, position: HookLogPosition) -> None:
-        """Go on from here next time."""
-        Documents(self.database, "hook_log").put("", position)
 
 
 # ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from msgspec import structs
 from bot.playground.models import App, WebhookDelivery
 from memory.model.jobs import Delivery, LeasedJob, NewJob
 from memory.retrieval.embeddings import HashedWords
+from memory.store.documents import HookLogPosition
 from tests.databases import end_all, migrated_store
 from tests.playground import Playground, fail, minting_for
 from workers.errors import CannotRun, Unavailable
@@ -163,7 +164,7 @@ def test_what_github_does_not_send_again(playground: Playground, app: App, tmp_p
     for _ in range(2):
         compare(context)
     assert asked(playground) == 2
-    assert (position := context.store.hook_log.read()) is not None
+    assert (position := context.store.hook_log.get("", HookLogPosition)) is not None
     assert position.cursor == ""
 
 
@@ -177,7 +178,7 @@ def test_a_cursor_that_github_does_not_know(playground: Playground, app: App, tm
     playground.before("GET", "/app/hook/deliveries", fail(422, "Invalid cursor"), nth=2)
     with pytest.raises(CannotRun, match="Invalid cursor"):
         maintenance.redeliver(RedeliverWebhooks(), context)
-    assert (position := context.store.hook_log.read()) is not None
+    assert (position := context.store.hook_log.get("", HookLogPosition)) is not None
     assert position.cursor == ""
     compare(context)
     assert asked(playground) == len(lost)
@@ -228,7 +229,7 @@ def test_while_the_web_process_is_down(playground: Playground, tmp_path: Path) -
     for polls in (1, 2, 3):
         compare(context)
         playground.drain()
-        assert (asked(playground), context.store.hook_log.read()) == (polls, None)
+        assert (asked(playground), context.store.hook_log.get("", HookLogPosition)) == (polls, None)
 
 
 def test_a_long_log_is_read_once(playground: Playground, app: App, tmp_path: Path) -> None:
@@ -244,7 +245,7 @@ def test_a_long_log_is_read_once(playground: Playground, app: App, tmp_path: Pat
         context.store.inbox.record_deliveries(batch)
     stored(playground, context, {"ping", "installation"})
     jobs = 0
-    while jobs == 0 or (position := context.store.hook_log.read()) is None or position.cursor:
+    while jobs == 0 or (position := context.store.hook_log.get("", HookLogPosition)) is None or position.cursor:
         before = len(playground.requests)
         with minting_for(app, playground, tmp_path):  # one a minute: each has the calls of a minute
             compare(context)

@@ -97,11 +97,11 @@ def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
     hook = context.hook()
     if hook is not None:
         now = context.clock()
-        position = context.store.hook_log.read() or HookLogPosition(until=now - KEPT)
+        position = context.store.hook_log.get("", HookLogPosition) or HookLogPosition(until=now - KEPT)
         try:
             _compare(context, hook, position, now)
         except CannotRun:  # a cursor that GitHub does not know any more must not stop all later comparisons
-            context.store.hook_log.write(HookLogPosition(until=position.until))
+            context.store.hook_log.put("", HookLogPosition(until=position.until))
             raise
     return ()
 
@@ -120,10 +120,10 @@ def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition
             return  # the page is read again, without those that were requested
         calls -= len(missing)
         if not page.older or page.deliveries[-1].delivered_at < oldest:
-            context.store.hook_log.write(HookLogPosition(until=newest))
+            context.store.hook_log.put("", HookLogPosition(until=newest))
             return
         cursor = page.older
-        context.store.hook_log.write(HookLogPosition(until=position.until, newest=newest, cursor=cursor))
+        context.store.hook_log.put("", HookLogPosition(until=position.until, newest=newest, cursor=cursor))
 
 
 def _missing(context: JobContext, page: HookLogPage, oldest: datetime, newest: datetime) -> list[HookDelivery]:

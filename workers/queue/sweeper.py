@@ -13,6 +13,7 @@ import structlog
 from memory.errors import StoreError
 from memory.measures import DATABASE_BYTES, LAST_SWEEP, TABLE_ROWS
 from memory.store import Store, await_store
+from memory.store.documents import HookLogPosition
 from workers.errors import Retryable
 from workers.jobs import POLLED_FOR, CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
@@ -62,7 +63,7 @@ def enqueue_search(store: Store, now: datetime, *, every: float) -> int:
     """
     if store.inbox.under_way(SEARCH):
         return 0
-    position = store.hook_log.read()
+    position = store.hook_log.get("", HookLogPosition)
     seconds = 60.0 if position is not None and position.cursor else every
     return store.inbox.enqueue(rows(f"search:{seconds}:{now.timestamp() // seconds}", [RedeliverWebhooks()]), now=now)
 
