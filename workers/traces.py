@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:  # an optional part
 
 PARENT = "traceparent"
 """The name of the context in W3C's recommendation."""
-
-_current: ContextVar[str | None] = ContextVar("trace", default=None)
 
 
 @dataclass(slots=True)
@@ -62,7 +59,13 @@ def close() -> None:
 
 def context() -> str | None:
     """What a job that is made now follows from; None outside of a span, and without traces."""
-    return _current.get()
+    if _traces.provider is None:
+        return None
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier = dict[str, str]()
+    TraceContextTextMapPropagator().inject(carrier)
+    return carrier.get(PARENT)
 
 
 @contextmanager
@@ -73,18 +76,13 @@ def span(name: str, *, parent: str | None = None, **attributes: str | int) -> It
         return
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    propagator, carrier = TraceContextTextMapPropagator(), dict[str, str]()
-    above = propagator.extract({PARENT: parent} if parent else {})
+    above = TraceContextTextMapPropagator().extract({PARENT: parent} if parent else {})
     named = {f"apprentice.{key}": value for key, value in attributes.items()}
-    with _traces.provider.get_tracer("apprentice").start_as_current_span(name, above, attributes=named) as current:
-        propagator.inject(carrier)
-        trace = format(current.get_span_context().trace_id, "032x")
-        held = _current.set(carrier[PARENT])
-        try:
-            with structlog.contextvars.bound_contextvars(trace=trace):
-                yield
-        finally:
-            _current.reset(held)
+    with (
+        _traces.provider.get_tracer("apprentice").start_as_current_span(name, above, attributes=named) as current,
+        structlog.contextvars.bound_contextvars(trace=format(current.get_span_context().trace_id, "032x")),
+    ):
+        yield
 
 
 def annotate(**attributes: str | int) -> None:
