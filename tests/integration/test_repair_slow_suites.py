@@ -123,7 +123,7 @@ def test_tests_that_name_what_was_changed_run_before_the_suite(tmp_path: Path) -
     project = project_of(tmp_path, {"test_a.py": FAILING, "test_half.py": half, "test_far.py": far})
     seen = reproduce(Bubblewrap(), project, before={"sums.py": RIGHT.encode()})
     assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
-    assert (seen.passing, seen.test_runs, seen.whole) == (("test_half.py::test_half",), 2, False)
+    assert (seen.passing, seen.test_runs, seen.whole) == (("test_half.py::test_half",), 3, False)
     (tmp_path / "sums.py").write_text(RIGHT)
     seen = reproduce(Bubblewrap(), project, before={"sums.py": SOURCE.encode()})
     assert [result.id for result in seen.failing_report.failing()] == ["test_far.py::test_far"]

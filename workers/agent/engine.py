@@ -103,12 +103,12 @@ class LlmEngine:
     @property
     def test_runs(self) -> int:
         """How often tests were run so far."""
-        return self._prover.runs
+        return self._prover.runs.count
 
     @property
     def proof_seconds(self) -> float:
         """The time of all proofs so far, in seconds."""
-        return self._prover.allowance.elapsed()
+        return self._prover.seconds
 
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The strategies that were not tried; of a model that cannot be used, or without time, none but the search."""
@@ -127,7 +127,7 @@ class LlmEngine:
         strategy, checkout, retry = STRATEGIES[decision.chosen], self._checkout, self._memory.retry()
         checkout.clear(most_files=strategy.most_files)
         began = time.monotonic()
-        self._prover.allowance.deadline = began + self._seconds
+        self._prover.runs.deadline = began + self._seconds
         run = self._run(strategy, self._memory.given(retry.mode))
         self._deps.progress(f"{strategy.name}: {run.end}; proving what it edited")
         evaluation = self._prover.evaluate(checkout.edits)
@@ -172,7 +172,7 @@ class LlmEngine:
             tools=Toolset(tools),
             conversation=ModelConversation(opening(system, self._assignment, remembered), purpose="repair"),
             steps=options.steps,
-            deadline=self._prover.allowance.deadline - self._reserved,
+            deadline=self._prover.runs.deadline - self._reserved,
             progress=self._deps.progress,
             state=checkout.diff,
         ).run()

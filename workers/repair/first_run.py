@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-from workers.ports import Ending, Limits, Sandbox
+from workers.ports import Ending
 from workers.repair.out_of_reach import out_of_reach
-from workers.repair.time_allowance import TimeAllowance
+from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.checkout_files import is_test_file, python_files
 from workers.sandbox.report import TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_tests
+from workers.sandbox.run_tests import Project, TestRun
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""
@@ -46,7 +47,6 @@ class FirstRun:
 
     report: TestReport
     whole: bool
-    runs: int
     set_aside: Mapping[str, str] = field(default_factory=dict)
     traced: tuple[TestRun, ...] = ()
 
@@ -55,20 +55,19 @@ class FirstRun:
         return tuple(result for result in self.report.failing() if result.id not in self.set_aside)
 
 
-def first_run(
-    sandbox: Sandbox, project: Project, named: Sequence[str], changed: Collection[str], allowance: TimeAllowance
-) -> FirstRun:
+def first_run(runs: BoundedRuns, named: Sequence[str], changed: Collection[str]) -> FirstRun:
     """The first of these of which any test fails: those `named`, those that the test command names, those of `changed` files,
     those that failed last, those that name a changed module, the suite.
     """
     tried: set[str] = set()
-    for tests, wall in _likely(project, named, changed):
-        known = [test for test in tests if test not in tried and (project.tree / _file(test)).is_file()][:MOST_NAMED]
-        found = _named(sandbox, project, known, allowance, wall) if known else None
+    tree = runs.project.tree
+    for tests, wall in _likely(runs.project, named, changed):
+        known = [test for test in tests if test not in tried and (tree / _file(test)).is_file()][:MOST_NAMED]
+        found = _named(runs, known, wall) if known else None
         if found is not None and found.failing():
             return found
         tried.update(known)
-    return _suite(sandbox, project, allowance)
+    return _suite(runs)
 
 
 def _likely(project: Project, named: Sequence[str], changed: Collection[str]) -> Iterator[tuple[Iterable[str], float]]:
@@ -106,41 +105,24 @@ def _file(test: str) -> str:
     return test.partition("::")[0]
 
 
-def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: TimeAllowance, wall: float) -> FirstRun:
+def _named(runs: BoundedRuns, tests: Sequence[str], wall: float) -> FirstRun:
     """These tests and some beside them, at the same time with a trace and without, each for `wall` seconds at most."""
-
-    def run(*, trace: bool, seconds: float) -> TestRun:
-        limits = allowance.limits(wall)
-        return run_tests(
-            sandbox,
-            project,
-            tests=tests,
-            limits=limits,
-            trace=trace,
-            test_seconds=seconds,
-            near_seconds=NEAR_SECONDS,
-        )
-
+    run = partial(runs.run, tests, wall=wall, near_seconds=NEAR_SECONDS)
     began = time.monotonic()
     with ThreadPoolExecutor(max_workers=2) as pool:
-        traced = pool.submit(run, trace=True, seconds=TRACED_TEST_SECONDS)
-        plain = run(trace=False, seconds=NAMED_SECONDS)
+        traced = pool.submit(run, trace=True, test_seconds=TRACED_TEST_SECONDS)
+        plain = run(test_seconds=NAMED_SECONDS)
     starting = time.monotonic() - began - sum(result.seconds for result in plain.report.results)
     # Some tests beside the named ones may not have run, so what the run says of itself is not the suite's.
     report = replace(plain.report, trouble="", complete=plain.report.started)
-    seen = replace(_first(project, report, runs=2), traced=_useful(traced.result(), report))
+    seen = replace(_first(runs.project, report), traced=_useful(traced.result(), report))
     ended = _ended(seen.failing())
     found = replace(seen, report=without(report, ended))
     if ended and not found.failing() and plain.completed.ending is Ending.EXITED:
         found = seen
     elif ended and not found.failing() and math.isinf(wall):  # other tests may have used the time of the run
-        look = _again(sandbox, project, ended, allowance, SECOND_LOOK_SECONDS, SECOND_LOOK_WALL)
-        found = replace(_with(found, look.results), runs=3)
-    return (
-        _with_related(sandbox, project, found, allowance.limits(RELATED_SECONDS + starting))
-        if found.failing()
-        else found
-    )
+        found = _with(found, _again(runs, ended, SECOND_LOOK_SECONDS, SECOND_LOOK_WALL).results)
+    return _with_related(runs, found, RELATED_SECONDS + starting) if found.failing() else found
 
 
 def _useful(traced: TestRun, report: TestReport) -> tuple[TestRun, ...]:
@@ -150,19 +132,19 @@ def _useful(traced: TestRun, report: TestReport) -> tuple[TestRun, ...]:
     return (traced,) if not failing or any(test in ran for test in failing) else ()
 
 
-def _with_related(sandbox: Sandbox, project: Project, first: FirstRun, limits: Limits) -> FirstRun:
+def _with_related(runs: BoundedRuns, first: FirstRun, wall: float) -> FirstRun:
     """The same with passing tests of other files that name what the failing ones run: they show what must not change."""
-    if not first.traced or project.named_tests():
+    if not first.traced or runs.project.named_tests():
         return first  # there is nothing to go by, or the test command runs no other files
     failing = {result.id for result in first.failing()}
     ran = {path for run in first.traced for test, lines in run.lines.items() if test in failing for path in lines}
-    files = related_tests(project, ran, {_file(result.id) for result in first.report.results})
+    files = related_tests(runs.project, ran, {_file(result.id) for result in first.report.results})
     if not files:
         return first
-    run = run_tests(sandbox, project, tests=files, limits=limits, trace=True, test_seconds=TRACED_TEST_SECONDS)
+    run = runs.run(files, wall=wall, trace=True, test_seconds=TRACED_TEST_SECONDS)
     known = {result.id for result in first.report.results}
     passing = [result for result in run.report.passing() if result.id not in known]
-    return replace(_with(first, passing), traced=(*first.traced, run), runs=first.runs + 1)
+    return replace(_with(first, passing), traced=(*first.traced, run))
 
 
 def related_tests(project: Project, sources: Collection[str], known: Collection[str]) -> tuple[str, ...]:
@@ -180,37 +162,35 @@ def related_tests(project: Project, sources: Collection[str], known: Collection[
     return tuple(sorted(worth, key=lambda path: (-worth[path], path))[:MOST_RELATED])
 
 
-def _suite(sandbox: Sandbox, project: Project, allowance: TimeAllowance) -> FirstRun:
+def _suite(runs: BoundedRuns) -> FirstRun:
     """The whole suite, each test for TEST_SECONDS. Tests that were ended fail only if nothing else does, and not soon after."""
-    run = run_tests(sandbox, project, limits=allowance.limits(), test_seconds=TEST_SECONDS)
+    run = runs.run(test_seconds=TEST_SECONDS)
     cut = run.completed.ending is not Ending.EXITED
-    first = _first(project, run.report, whole=not cut)
+    first = _first(runs.project, run.report, whole=not cut)
     ended = _ended(first.failing())
     known = replace(first, report=without(run.report, ended), whole=first.whole and not ended)
     if not ended or known.failing():
         return known
     chosen = list({function_of(test): test for test in reversed(ended)}.values())
-    look = _again(sandbox, project, chosen, allowance, SECOND_LOOK_SECONDS, SECOND_LOOK_WALL)
+    look = _again(runs, chosen, SECOND_LOOK_SECONDS, SECOND_LOOK_WALL)
     endless = {function_of(test) for test in _ended(look.failing())}
     seen = [result for result in look.results if function_of(result.id) not in endless]
-    looked = replace(_with(known, seen), runs=2)
+    looked = _with(known, seen)
     if looked.failing() or (cut and not endless):
         return looked
     if endless:
         stuck = [result for result in first.report.results if result.id in ended and function_of(result.id) in endless]
         return replace(_with(looked, stuck), whole=not (cut or seen))
-    slow = _again(sandbox, project, ended, allowance, SLOW_TEST_SECONDS, allowance.left())
-    return replace(_with(known, slow.results), whole=slow.complete, runs=3)
+    slow = _again(runs, ended, SLOW_TEST_SECONDS, math.inf)
+    return replace(_with(known, slow.results), whole=slow.complete)
 
 
-def _again(
-    sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: TimeAllowance, seconds: float, wall: float
-) -> TestReport:
-    return run_tests(sandbox, project, tests=tests, limits=allowance.limits(wall), test_seconds=seconds).report
+def _again(runs: BoundedRuns, tests: Sequence[str], seconds: float, wall: float) -> TestReport:
+    return runs.run(tests, wall=wall, test_seconds=seconds).report
 
 
-def _first(project: Project, report: TestReport, *, whole: bool = False, runs: int = 1) -> FirstRun:
-    return FirstRun(report=report, whole=whole, runs=runs, set_aside=out_of_reach(report, project))
+def _first(project: Project, report: TestReport, *, whole: bool = False) -> FirstRun:
+    return FirstRun(report=report, whole=whole, set_aside=out_of_reach(report, project))
 
 
 def _with(first: FirstRun, results: Sequence[TestResult]) -> FirstRun:

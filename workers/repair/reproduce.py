@@ -4,6 +4,7 @@ tests that screen candidates."""
 import ast
 import heapq
 import math
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,10 +27,10 @@ from workers.repair.first_run import (
     without,
 )
 from workers.repair.judging.outcomes import named
-from workers.repair.time_allowance import TimeAllowance
+from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.checkout_files import python_files
 from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_tests
+from workers.sandbox.run_tests import Project, TestRun
 
 STUCK_SECONDS = 10.0
 """How long tests that wait for ever are traced."""
@@ -94,20 +95,21 @@ def reproduce(
     test's time. Raises CannotRun with one clear line when the suite did not run, when nothing of it can be collected, or
     when nothing had failed by the end of the time.
     """
-    allowance = TimeAllowance(limits or Limits(), seconds)
-    with allowance.used():
-        first = first_run(sandbox, project, named, before, allowance)
-        failed_before, broken = _without_changes(sandbox, project, first, before, allowance)
-        first = replace(first, set_aside={**first.set_aside, **failed_before})
-        there = without(first.report, set(first.set_aside))
-        failing = [result.id for result in first.failing()]
-        if not failing and not first.whole and (there.results or first.report.out_of_time):
-            raise CannotRun(_nothing_yet(first.report.trouble, allowance, len(there.results)))
-        if not there.results or (first.report.trouble and not failing):
-            reasons = [f"{test}: {why}" for test, why in first.set_aside.items()]
-            hint = REPAIR_NEEDS_TESTS if first.report.trouble.startswith(NOT_STARTED) else ""
-            raise CannotRun((first.report.trouble or next(iter(reasons), NO_TEST)) + hint)
-        traced = _traced(sandbox, project, first, there, allowance) if failing else ()
+    began = time.monotonic()
+    runs = BoundedRuns(sandbox=sandbox, project=project, limits=limits or Limits(), deadline=began + seconds)
+    first = first_run(runs, named, before)
+    failed_before, broken = _without_changes(runs, first, before)
+    first = replace(first, set_aside={**first.set_aside, **failed_before})
+    there = without(first.report, set(first.set_aside))
+    failing = [result.id for result in first.failing()]
+    if not failing and not first.whole and (there.results or first.report.out_of_time):
+        spent = time.monotonic() - began
+        raise CannotRun(_nothing_yet(first.report.trouble, len(there.results), seconds, spent))
+    if not there.results or (first.report.trouble and not failing):
+        reasons = [f"{test}: {why}" for test, why in first.set_aside.items()]
+        hint = REPAIR_NEEDS_TESTS if first.report.trouble.startswith(NOT_STARTED) else ""
+        raise CannotRun((first.report.trouble or next(iter(reasons), NO_TEST)) + hint)
+    traced = _traced(runs, first, there) if failing else ()
     moved = _moved(first, traced)
     again = {result.id for run in traced for result in run.report.passing()}
     return Reproduction(
@@ -118,45 +120,40 @@ def reproduce(
         passing=tuple(
             result.id for result in there.passing() if result.id in again and function_of(result.id) not in moved
         ),
-        test_runs=first.runs + len(traced) - len(first.traced),
+        test_runs=runs.count,
         whole=first.whole,
         moved=moved,
-        seconds=allowance.elapsed(),
+        seconds=time.monotonic() - began,
         before=before,
         broken=broken,
     )
 
 
 def _without_changes(
-    sandbox: Sandbox, project: Project, first: FirstRun, before: Mapping[str, bytes | None], allowance: TimeAllowance
+    runs: BoundedRuns, first: FirstRun, before: Mapping[str, bytes | None]
 ) -> tuple[dict[str, str], bool]:
     """The failures that are no work of the changes, by id with the reason, and whether one is; none where all of them are not."""
     failing = {result.id for result in first.failing()}
     tests_alone = all(map(is_test_path, before))
     if not before or not (1 if not tests_alone else 2) <= len(failing) <= MOST_NAMED:
         return {}, False
-    limits = allowance.limits(SECOND_LOOK_WALL)
-    run = run_tests(
-        sandbox, project, tests=sorted(failing), overlay=before, limits=limits, test_seconds=TRACED_TEST_SECONDS
-    )
+    run = runs.run(sorted(failing), overlay=before, wall=SECOND_LOOK_WALL, test_seconds=TRACED_TEST_SECONDS)
     same = failing & {result.id for result in run.report.failing() if result.error_type != "Timeout"}
     reason = f"it fails without the latest changes of {named(sorted(before))}, too"
     broken = not failing.isdisjoint(result.id for result in run.report.passing())
     return dict.fromkeys(same, reason) if same < failing else {}, broken and not tests_alone
 
 
-def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:
-    more = f", or give more time (--budget {4 * allowance.seconds:.0f})" if math.isfinite(allowance.seconds) else ""
+def _nothing_yet(trouble: str, ran: int, seconds: float, spent: float) -> str:
+    more = f", or give more time (--budget {4 * seconds:.0f})" if math.isfinite(seconds) else ""
     none = f"no test failed among the first {ran}," if ran else "no failing test was found"
     return (
-        f"{none} in {allowance.elapsed():.0f} s; in the last run {trouble}. "
+        f"{none} in {spent:.0f} s; in the last run {trouble}. "
         f"Name the failing ones (--test-command 'python -m pytest FILE::TEST'){more}"
     )
 
 
-def _traced(
-    sandbox: Sandbox, project: Project, first: FirstRun, there: TestReport, allowance: TimeAllowance
-) -> tuple[TestRun, ...]:
+def _traced(runs: BoundedRuns, first: FirstRun, there: TestReport) -> tuple[TestRun, ...]:
     """What fails, with a trace, and passing tests beside it; those that never end apart from the others."""
     if first.traced:
         return first.traced
@@ -166,10 +163,9 @@ def _traced(
     parameters = Counter(function_of(test) for test in seconds)
     few = [function_of(test) if parameters[function_of(test)] <= MOST_PARAMETERS else test for test in ending]
     tests = dict.fromkeys((*few[:FAILING_TRACED], *companions(there)))
-    brief = allowance.limits(STUCK_SECONDS)
     return tuple(
-        run_tests(sandbox, project, tests=group, limits=bounds, trace=True, test_seconds=TRACED_TEST_SECONDS)
-        for group, bounds in ((stuck[:ENDLESS_TRACED], brief), (tuple(tests), allowance.limits()))
+        runs.run(group, wall=wall, trace=True, test_seconds=TRACED_TEST_SECONDS)
+        for group, wall in ((stuck[:ENDLESS_TRACED], STUCK_SECONDS), (tuple(tests), math.inf))
         if group
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from workers.ports import CompletedRun, Limits, Sandbox, SandboxSession, Workload
+from workers.sandbox.run_tests import Project, TestRun, run_tests
 
 LEAST_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""
@@ -43,44 +44,48 @@ class Deadline:
         return Deadline(time.monotonic() + min(most, part * max(0.0, self.left())))
 
 
-class TimeAllowance:
-    """`seconds` of wall time for runs of tests, each within `limits`. Time counts while `used` is open.
+@dataclass(slots=True, kw_only=True)
+class BoundedRuns:
+    """Runs a project's tests, each within `limits`, and none past `deadline`, a point of time.monotonic(); counts how often."""
 
-    Nothing is left of it after `deadline`, a point of time.monotonic().
-    """
-
-    def __init__(self, limits: Limits, seconds: float = math.inf, deadline: float = math.inf) -> None:
-        self._limits = limits
-        self.seconds = seconds
-        self.deadline = deadline
-        self._spent = 0.0
-        self._since: float | None = None
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Have time count until this ends; within itself it counts once."""
-        if self._since is not None:
-            yield
-            return
-        self._since = time.monotonic()
-        try:
-            yield
-        finally:
-            self._spent += time.monotonic() - self._since
-            self._since = None
-
-    def elapsed(self) -> float:
-        """Seconds that are used up."""
-        return self._spent + (0.0 if self._since is None else time.monotonic() - self._since)
+    sandbox: Sandbox
+    project: Project
+    limits: Limits
+    deadline: float = math.inf
+    count: int = 0
 
     def left(self) -> float:
-        """Seconds that are not."""
-        return min(self.seconds - self.elapsed(), self.deadline - time.monotonic())
+        """Seconds until the deadline; below 0 afterwards."""
+        return self.deadline - time.monotonic()
 
-    def limits(self, most: float = float("inf")) -> Limits:
-        """The limits of a run that begins now and may take `most` seconds."""
+    def bounds(self, most: float = math.inf) -> Limits:
+        """The limits of a run that begins now and may take `most` seconds by the clock."""
         wall = max(LEAST_RUN_SECONDS, min(most, self.left()))
-        return replace(self._limits, wall_seconds=min(self._limits.wall_seconds, wall))
+        return replace(self.limits, wall_seconds=min(self.limits.wall_seconds, wall))
+
+    def run(
+        self,
+        tests: Sequence[str] = (),
+        *,
+        overlay: Mapping[str, bytes | None] = {},
+        wall: float = math.inf,
+        test_seconds: float | None = None,
+        near_seconds: float | None = None,
+        trace: bool = False,
+        project: Project | None = None,
+    ) -> TestRun:
+        """See run_tests. It takes `wall` seconds at most; with `project` that one's tests run."""
+        self.count += 1
+        return run_tests(
+            self.sandbox,
+            project or self.project,
+            tests=tests,
+            overlay=overlay,
+            limits=self.bounds(wall),
+            trace=trace,
+            test_seconds=test_seconds,
+            near_seconds=near_seconds,
+        )
 
 
 LAST_SECONDS = 1.0

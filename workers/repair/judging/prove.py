@@ -6,6 +6,7 @@ only an honest run can: see challenge.py. What the patch may touch and use is re
 
 import math
 import random
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,10 +24,10 @@ from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.out_of_reach import out_of_reach
 from workers.repair.reproduce import Reproduction, inherited_from
 from workers.repair.running.forkserver import cores
-from workers.repair.time_allowance import TimeAllowance
+from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_plainly, run_tests, whole_suite, with_tests
+from workers.sandbox.run_tests import Project, TestRun, run_plainly, whole_suite, with_tests
 
 PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
 """What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""
@@ -98,7 +99,7 @@ class _WholeRun:
 
 
 class Prover:
-    """Proves edits of one project against one failure. `runs` counts how often tests were run.
+    """Proves edits of one project against one failure. `seconds` is the time of all proofs.
 
     Edits made by `templates` contain no foreign code, so tests that cannot be challenged do not make them a question.
     """
@@ -115,47 +116,43 @@ class Prover:
         deadline: float = math.inf,
     ) -> None:
         """No proof lasts past `deadline`, a point of time.monotonic()."""
-        self._sandbox = sandbox
         self._project = project
         self._reproduction = reproduction
         self._templates = templates
-        self._limits = limits or Limits()
-        self.allowance = TimeAllowance(self._limits, deadline=deadline)
+        self.runs = BoundedRuns(sandbox=sandbox, project=project, limits=limits or Limits(), deadline=deadline)
+        self.seconds = 0.0
         self._suite = UnpatchedSuite(
             lambda tests: self._bounded(tests, {}), reproduction.report if reproduction.whole else None
         )
         self._all = whole_suite(project)
         self._rest = UnpatchedSuite(lambda tests: self._bounded(tests, {}, self._all), None)
         self.failing = failure.failing_tests
-        self.runs = 0
 
     def run(self, tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         """Run these tests, none: all, with files laid over the checkout."""
-        self.runs += 1
-        return run_tests(self._sandbox, self._project, tests=tests, overlay=overlay, limits=self._limits).report
+        return self.runs.run(tests, overlay=overlay).report
 
     def _bounded(
         self, tests: Sequence[str], overlay: Mapping[str, bytes | None], project: Project | None = None
     ) -> TestReport:
-        """The same within the allowance of proofs; of another suite if `project` has one."""
-        self.runs += 1
-        limits, project = self.allowance.limits(), project or self._project
-        return run_tests(
-            self._sandbox, project, tests=tests, overlay=overlay, limits=limits, test_seconds=SLOW_TEST_SECONDS
-        ).report
+        """The same with a limit for each test; of another suite if `project` has one."""
+        return self.runs.run(tests, overlay=overlay, test_seconds=SLOW_TEST_SECONDS, project=project).report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
         """Run twins of the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
 
-        Where the test command names a part of the tests, the others run too, as far as the allowance goes. Tests that failed
+        Where the test command names a part of the tests, the others run too, as far as time goes. Tests that failed
         before and still fail are in `failed_before` and not in `passed_after`; they count against the patch only where they
         fail at its lines. `seed` decides in what order the failing tests are asked for.
         """
-        with self.allowance.used():
+        began = time.monotonic()
+        try:
             return self._prove(overlay, seed)
+        finally:
+            self.seconds += time.monotonic() - began
 
     def _prove(self, overlay: Mapping[str, bytes], seed: int) -> Proof | Unproven:
-        if self.allowance.left() <= 0:
+        if self.runs.left() <= 0:
             return Unproven(reason=TIME_IS_UP, late=True)
         for path in overlay:
             if refused := self._refusal(path):
@@ -187,7 +184,7 @@ class Prover:
         if self._all is None:
             return None
         none = TestReport(results=(), started=False, complete=False)
-        if self.allowance.left() <= 0:
+        if self.runs.left() <= 0:
             return replace(none, trouble=TIME_IS_UP)
         if not self._rest.first.results:
             return self._rest.first
@@ -198,7 +195,7 @@ class Prover:
 
     def _is_short_for(self, suite: UnpatchedSuite) -> bool:
         """Whether time may cut a run of this suite short, whatever the patch does, as it may have without one."""
-        return suite.first.out_of_time or self.allowance.limits().wall_seconds < enough_for(suite.first)
+        return suite.first.out_of_time or self.runs.bounds().wall_seconds < enough_for(suite.first)
 
     def _left_failing(
         self, overlay: Mapping[str, bytes], suite: UnpatchedSuite, after: TestReport, project: Project
@@ -211,10 +208,8 @@ class Prover:
             return None
 
         def trace(tests: Sequence[str]) -> TestRun:
-            self.runs += 1
-            limits = self.allowance.limits(LEFT_SECONDS)
-            return run_tests(
-                self._sandbox, project, tests=tests, limits=limits, trace=True, test_seconds=TRACED_TEST_SECONDS
+            return self.runs.run(
+                tests, wall=LEFT_SECONDS, trace=True, test_seconds=TRACED_TEST_SECONDS, project=project
             )
 
         before, seen = suite.first, self._reproduction
@@ -302,9 +297,9 @@ class Prover:
         return found[:MOST_PLAIN]
 
     def _run_plainly(self, tests: Sequence[str], overlay: Mapping[str, bytes]) -> Mapping[str, TestResult]:
-        self.runs += bool(tests)
-        limits = self.allowance.limits()
-        return run_plainly(self._sandbox, self._project, tests, dict(overlay), limits) if tests else {}
+        self.runs.count += bool(tests)
+        runs = self.runs
+        return run_plainly(runs.sandbox, runs.project, tests, dict(overlay), runs.bounds()) if tests else {}
 
     def _proof(
         self,

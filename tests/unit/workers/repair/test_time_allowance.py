@@ -13,8 +13,9 @@ from memory.model import SuiteCount
 from workers.ports import CompletedRun, Ending, Limits, SandboxSession, Workload
 from workers.repair.judging.prove import STARTING_SECONDS, reserved
 from workers.repair.reproduce import Reproduction
-from workers.repair.time_allowance import LAST_SECONDS, TimeAllowance, TimedSandbox
+from workers.repair.time_allowance import LAST_SECONDS, LEAST_RUN_SECONDS, BoundedRuns, TimedSandbox
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project
 
 WORKLOAD = Workload(command=("true",), tree=Path("/"), python=Path("/python"), env={}, limits=Limits(wall_seconds=120))
 
@@ -59,11 +60,17 @@ def test_nothing_in_a_timed_sandbox_outlasts_its_deadline() -> None:
     assert timed(3600.0) == [120.0, 120.0]
 
 
-def test_an_allowance_ends_with_the_deadline() -> None:
-    """However much of its own seconds is left."""
-    assert TimeAllowance(Limits(), deadline=time.monotonic() - 1).left() < 0
-    assert TimeAllowance(Limits(), 10.0).left() == 10.0
-    assert TimeAllowance(Limits()).left() == math.inf
+def test_a_run_ends_with_the_deadline() -> None:
+    """However much its own limit leaves, it gets what is left until then; past it, the time in which a suite may start."""
+    project = Project(tree=Path("/"), python=Path("/python"), test_command=("pytest",), source_roots=())
+
+    def wall(deadline: float, most: float = math.inf) -> float:
+        runs = BoundedRuns(sandbox=Recording(), project=project, limits=WORKLOAD.limits, deadline=deadline)
+        return runs.bounds(most).wall_seconds
+
+    now = time.monotonic()
+    assert (wall(math.inf), wall(math.inf, 30.0), wall(now - 1)) == (120.0, 30.0, LEAST_RUN_SECONDS)
+    assert 50 < wall(now + 60) <= 60
 
 
 def test_the_last_part_of_a_budget_is_kept_for_a_proof() -> None:

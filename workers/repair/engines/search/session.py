@@ -115,12 +115,12 @@ class SearchSession:
     @property
     def test_runs(self) -> int:
         """How often tests were run so far."""
-        return self._prover.runs + (self._pool.test_runs if self._pool else 0)
+        return self._prover.runs.count + (self._pool.test_runs if self._pool else 0)
 
     @property
     def proving_seconds(self) -> float:
         """The time of all proofs so far."""
-        return self._prover.allowance.elapsed()
+        return self._prover.seconds
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
