@@ -21,7 +21,7 @@ from benchmarks.report import show, spread
 from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.engines.search.localise import suspects
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.reproduce import ScreeningTests, reproduce, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from
 from workers.repair.running.forkserver import cores
@@ -124,7 +124,7 @@ def subject(at: Path, count: int) -> Subject:
     return Subject(
         project=replace(project, test_command=COMMAND),
         wanted=screening_tests(reproduction, failure, suspected),
-        candidates=tuple(islice(propose(sources, suspected, failure, strategies=None), count)),
+        candidates=tuple(islice(SearchSpace(sources=sources, suspects=suspected, failure=failure).proposed(), count)),
     )
 
 

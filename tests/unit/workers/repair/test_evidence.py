@@ -11,7 +11,7 @@ from memory.model import Failure
 from workers.repair.classify import family_of
 from workers.repair.engines.search.candidates import Suspect
 from workers.repair.engines.search.evidence import Evidence, evidence_of
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 
 TEST = dedent(
     """\
@@ -117,7 +117,7 @@ def test_what_the_message_names_comes_first() -> None:
 def order(source: str, message: str, error: str = "AssertionError") -> list[str]:
     suspects = [Suspect(path="it.py", line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
     sources = {"it.py": source, "tests/test_it.py": TEST}
-    found = propose(sources, suspects, failure(message, error), strategies=None)
+    found = SearchSpace(sources=sources, suspects=suspects, failure=failure(message, error)).proposed()
     return [candidate.source for candidate, _ in zip(found, range(60), strict=False)]
 
 

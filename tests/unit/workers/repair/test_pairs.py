@@ -10,7 +10,7 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from memory.skills import name_of, parts_of
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect, nearness
-from workers.repair.engines.search.search import combine, propose, propose_around
+from workers.repair.engines.search.search import SearchSpace
 
 BROKEN = "def spread(rows, n):\n    low = max(rows)\n    high = max(rows)\n    return low - high > n\n"
 HALF = BROKEN.replace("low = max", "low = min")
@@ -25,8 +25,11 @@ def failing(message: str = "", *, tests: int = 1, error: str = "AssertionError")
     return Failure(error_type=error, family=family, message=message, frames=(), failing_tests=names)
 
 
+SPACE = SearchSpace(sources={"it.py": BROKEN}, suspects=SUSPECTS, failure=failing())
+
+
 def first(source: str = HALF) -> Candidate:
-    found = propose({"it.py": BROKEN}, SUSPECTS, failing(), strategies=None)
+    found = SPACE.proposed()
     return next(candidate for candidate in found if candidate.source == source)
 
 
@@ -36,7 +39,7 @@ def verdict(*, passed: int = 0, error: str = "AssertionError", message: str = ""
 
 def test_a_second_edit_completes_the_first() -> None:
     """Where two lines are wrong, mending the one leads to the candidate that mends both."""
-    found = list(islice(propose_around(first(), {"it.py": BROKEN}, SUSPECTS, failing()), 600))
+    found = list(islice(SPACE.pairs([(first(), 1.0)]), 600))
     whole = next(candidate for candidate in found if candidate.source == WHOLE)
     assert whole.template == "counterpart+swapped_operands"
     assert (whole.line, whole.function) == (2, "spread")
@@ -45,9 +48,9 @@ def test_a_second_edit_completes_the_first() -> None:
 def test_two_learned_edits_make_one_patch() -> None:
     """A learned second edit comes before all others, and the pair names the skills of both of its edits."""
     near = replace(first(), skills=(name_of(first().shape),))
-    pairs = {c.source: c for c in combine([(near, 1.0)], {"it.py": BROKEN}, SUSPECTS, failing())}
+    pairs = {c.source: c for c in SPACE.pairs([(near, 1.0)])}
     second = parts_of(pairs[WHOLE].shape)[1]
-    learned = next(combine([(near, 1.0)], {"it.py": BROKEN}, SUSPECTS, failing(), replay={second: 1.0}))
+    learned = next(SPACE.pairs([(near, 1.0)], replay={second: 1.0}))
     assert learned.source == WHOLE
     assert learned.skills == (name_of(near.shape), name_of(second))
     assert pairs[WHOLE].skills == near.skills
@@ -56,7 +59,7 @@ def test_two_learned_edits_make_one_patch() -> None:
 
 def test_no_pair_is_the_original_again() -> None:
     """The first edit is not simply undone, and each pair differs from the first edit alone."""
-    sources = [c.source for c in islice(propose_around(first(), {"it.py": BROKEN}, SUSPECTS, failing()), 600)]
+    sources = [c.source for c in islice(SPACE.pairs([(first(), 1.0)]), 600)]
     assert len(set(sources)) == len(sources)
     assert BROKEN not in sources
     assert HALF not in sources
@@ -78,7 +81,9 @@ def test_suspects_follow_the_lines_that_the_first_edit_moved() -> None:
         score=0.4,
     )
     only = [Suspect(path="it.py", line=3, score=0.9)]
-    texts = {c.source for c in propose_around(guard, {"it.py": source}, only, failing())}
+    texts = {
+        c.source for c in SearchSpace(sources={"it.py": source}, suspects=only, failure=failing()).pairs([(guard, 1.0)])
+    }
     assert longer.replace("c < b", "c <= b") in texts
     assert longer.replace("return None", "return False") in texts
 
@@ -86,7 +91,7 @@ def test_suspects_follow_the_lines_that_the_first_edit_moved() -> None:
 def test_several_near_misses_are_taken_best_first() -> None:
     """The pairs of the nearer miss come first, and the scores never rise."""
     other = first(BROKEN.replace("high = max", "high = min"))
-    found = list(islice(combine([(first(), 1.0), (other, 0.1)], {"it.py": BROKEN}, SUSPECTS, failing()), 300))
+    found = list(islice(SPACE.pairs([(first(), 1.0), (other, 0.1)]), 300))
     scores = [candidate.score for candidate in found]
     assert scores == sorted(scores, reverse=True)
     assert "low = min" in found[0].source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -19,7 +19,7 @@ from memory.model import EditShape, Failure, Family
 from workers.repair.engines.search import source_slice
 from workers.repair.engines.search.candidates import Candidate, Suspect
 from workers.repair.engines.search.evidence import Evidence
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.source_slice import SourceModule
 from workers.repair.engines.search.templates import STRATEGIES, all_templates, template
 from workers.repair.running.in_sandbox.codeswap import fingerprint
@@ -66,9 +66,10 @@ def suspected(source: str, path: str = "stock.py") -> list[Suspect]:
     return [Suspect(path=path, line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
 
 
-def candidates(source: str = STOCK, **options: object) -> list[Candidate]:
+def candidates(source: str = STOCK, weights: Mapping[str, float] = {}, **options: object) -> list[Candidate]:
     chosen = {"strategies": SOME, **options}
-    return list(propose({"stock.py": source}, suspected(source), failing(), **chosen))  # type: ignore[arg-type]
+    space = SearchSpace(sources={"stock.py": source}, suspects=suspected(source), failure=failing(), weights=weights)
+    return list(space.proposed(**chosen))  # type: ignore[arg-type]
 
 
 @cache
@@ -107,7 +108,7 @@ def test_equal_arguments_give_equal_candidates() -> None:
 def test_the_likelier_line_comes_first() -> None:
     """A suspect's score decides between equal templates."""
     lines = [Suspect(path="stock.py", line=14, score=0.2), Suspect(path="stock.py", line=23, score=0.9)]
-    found = propose({"stock.py": STOCK}, lines, failing(), strategies=("operators",))
+    found = SearchSpace(sources={"stock.py": STOCK}, suspects=lines, failure=failing()).proposed(("operators",))
     first = next(c for c in found if c.template == "comparison_operator")
     assert first.line == 23
 
@@ -118,7 +119,7 @@ def test_where_an_error_is_missing_conditions_of_errors_come_first(message: str)
     source = "def f(a, b):\n    if a:\n        b = 3\n    if b:\n        raise ValueError(b)\n    return b\n"
     lines = [Suspect(path="it.py", line=line, score=0.9) for line in (2, 4)]
     failure = Failure(error_type="Failed", family=Family.ASSERTION, message=message, frames=(), failing_tests=())
-    first = next(iter(propose({"it.py": source}, lines, failure, strategies=("operators",))))
+    first = next(iter(SearchSpace(sources={"it.py": source}, suspects=lines, failure=failure).proposed(("operators",))))
     assert first.line == 4
 
 
@@ -132,7 +133,7 @@ def test_the_call_that_an_error_calls_wrong_comes_first() -> None:
         frames=(),
         failing_tests=("tests/test_stock.py::test_it",),
     )
-    found = propose({"stock.py": source}, suspected(source), failure, strategies=["calls"])
+    found = SearchSpace(sources={"stock.py": source}, suspects=suspected(source), failure=failure).proposed(["calls"])
     less = [each.source for each in found if each.template == "superfluous_argument"]
     assert ["set(room)" in less[0], "set(room.size)" in less[1]] == [True, True]
 
@@ -179,7 +180,7 @@ def test_a_shape_learned_in_one_place_is_found_in_another() -> None:
 
 def test_learned_weights_reorder_templates() -> None:
     """A template that never helps falls behind one that does."""
-    found = candidates(template_weight={"comparison_operator": 0.001})
+    found = candidates(weights={"comparison_operator": 0.001})
     ranks = [i for i, c in enumerate(found) if c.template == "comparison_operator"]
     plain = [i for i, c in enumerate(candidates()) if c.template == "comparison_operator"]
     assert min(ranks) > max(plain)
@@ -196,7 +197,7 @@ def test_the_search_does_no_more_than_asked() -> None:
 
     many = Watched({f"m{n}.py": STOCK for n in range(3)})
     suspects = [Suspect(path=p, line=14, score=0.9 if p == "m1.py" else 0.1) for p in many]
-    found = propose(many, suspects, failing(), strategies=("operators",))
+    found = SearchSpace(sources=many, suspects=suspects, failure=failing()).proposed(("operators",))
     assert read == []
     assert next(found).path == "m1.py"
     assert read == ["m1.py"]
@@ -206,7 +207,7 @@ def test_the_search_does_no_more_than_asked() -> None:
 def test_tests_and_what_cannot_be_read_are_left_alone(path: str) -> None:
     """Test files, unknown files and files that do not parse have no candidates."""
     sources = {"tests/helper.py": STOCK, "test_stock.py": STOCK, "conftest.py": STOCK, "broken.py": "def f(:\n  x\n"}
-    assert list(propose(sources, suspected(STOCK, path), failing(), strategies=None)) == []
+    assert list(SearchSpace(sources=sources, suspects=suspected(STOCK, path), failure=failing()).proposed()) == []
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_whatever_the_source_every_candidate_compiles_and_differs(body: list[str
     source = _block("def g(self, a, rows=()):", body) + "\n"
     source = _block("class C:", [source.rstrip()]) + "\n" if method else source
     for candidate in itertools.islice(
-        propose({"m.py": source}, suspected(source, "m.py"), failing(), strategies=None), 300
+        SearchSpace(sources={"m.py": source}, suspects=suspected(source, "m.py"), failure=failing()).proposed(), 300
     ):
         compile(candidate.source, "m.py", "exec")
         assert candidate.source != source
@@ -346,7 +347,10 @@ def test_a_byte_order_mark_stays_where_it_is(first: str) -> None:
     line = plain.count("\n")
     lines = [Suspect(path="it.py", line=line - 1, score=0.5), Suspect(path="it.py", line=line, score=0.9)]
     without, with_mark = (
-        [(c.line, c.source) for c in propose({"it.py": text}, lines, failing(), strategies=SOME)]
+        [
+            (c.line, c.source)
+            for c in SearchSpace(sources={"it.py": text}, suspects=lines, failure=failing()).proposed(SOME)
+        ]
         for text in (plain, "\ufeff" + plain)
     )
     assert without
@@ -390,7 +394,7 @@ def test_a_decorated_definition_is_found_by_its_decorator() -> None:
         """
     )
     suspects = [Suspect(path="room.py", line=5, score=0.9)]
-    found = propose({"room.py": source}, suspects, failing(), strategies=("returns",))
+    found = SearchSpace(sources={"room.py": source}, suspects=suspects, failure=failing()).proposed(("returns",))
     assert f"{source}        return self._size\n" in [candidate.source for candidate in found]
 
 
@@ -405,7 +409,9 @@ def test_of_many_edits_at_a_place_few_are_made_for_the_first_ones() -> None:
         nonlocal weighed
         weighed += event == "call" and frame.f_code is Evidence.relevance.__code__
 
-    found = propose({"it.py": source}, [Suspect(path="it.py", line=line, score=0.9)], failing(), strategies=("guards",))
+    found = SearchSpace(
+        sources={"it.py": source}, suspects=[Suspect(path="it.py", line=line, score=0.9)], failure=failing()
+    ).proposed(("guards",))
     sys.setprofile(count)
     try:
         first = list(itertools.islice(found, 5))
@@ -421,10 +427,10 @@ def test_syntax_that_is_newer_than_our_python() -> None:
     newer = STOCK.replace("def full(rooms):", header).replace("class Room:", "class Room[T]:")
     line = 1 + newer[: newer.index("len(room.things)")].count("\n")
     suspects = [Suspect(path="stock.py", line=line, score=1.0)]
-    found = list(propose({"stock.py": newer}, suspects, failing(), strategies=SOME))
+    found = list(SearchSpace(sources={"stock.py": newer}, suspects=suspects, failure=failing()).proposed(SOME))
     older = STOCK.replace("def full(rooms):", "def full(rooms: list[R]) -> list[str]:")
     plain = [Suspect(path="stock.py", line=line - 2, score=1.0)]
-    same = list(propose({"stock.py": older}, plain, failing(), strategies=SOME))
+    same = list(SearchSpace(sources={"stock.py": older}, suspects=plain, failure=failing()).proposed(SOME))
     assert {each.shape for each in found} == {each.shape for each in same}
     assert len(found) == len(same)
     assert all(header in each.source for each in found)

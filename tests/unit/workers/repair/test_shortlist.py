@@ -13,7 +13,7 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Shortlist, shortlist
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect
-from workers.repair.engines.search.session import rivals
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.judging.ranking import changed_characters
 from workers.repair.time_allowance import Deadline
 
@@ -130,7 +130,7 @@ def test_rivals_of_an_edit_are_in_its_line_and_in_the_condition_that_decides_whe
     )
     edited = replace(candidate(source), line=4, function="found")
     suspected = [Suspect(path="a.py", line=line, score=1 / line) for line in range(2, 6)]
-    first = list(islice(rivals(edited, {"a.py": source}, suspected, FAILURE, {}), 10))
+    first = list(islice(SearchSpace(sources={"a.py": source}, suspects=suspected, failure=FAILURE).rivals(edited), 10))
     assert [each.line for each in first] == [4, 3] * 5
     assert any("if datum.value is None:" in each.source for each in first)
 
@@ -139,7 +139,9 @@ def test_what_the_template_of_an_edit_makes_of_its_line_comes_first_too() -> Non
     """Half of a sum and its floor pass the same tests of integers, however many other edits the line has."""
     source = "def middle(low: float, high: float):\n    total = low + high\n    return total\n"
     edited = replace(candidate(source), line=2, function="middle", template="missing_statement", strategy="statements")
-    found = rivals(edited, {"a.py": source}, [Suspect(path="a.py", line=2, score=1.0)], FAILURE, {})
+    found = SearchSpace(
+        sources={"a.py": source}, suspects=[Suspect(path="a.py", line=2, score=1.0)], failure=FAILURE
+    ).rivals(edited)
     first = [each.source for each in islice(found, 60)]
     assert any("    total //= 2" in each for each in first)
     assert any("    total /= 2" in each for each in first)

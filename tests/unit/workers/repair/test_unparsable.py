@@ -10,7 +10,7 @@ import pytest
 
 from memory.model import Failure, Family
 from workers.repair.engines.search.candidates import Suspect
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.syntax_repair import _found, _Tries, mended
 
 CASES = {
@@ -113,6 +113,6 @@ def test_the_search_offers_what_is_mended() -> None:
         error_type="SyntaxError", family=Family.SYNTAX, message="", frames=(), failing_tests=("test_it.py",)
     )
     suspects = [Suspect(path=path, line=1, score=0.9) for path in sources]
-    found = list(propose(sources, suspects, failure, strategies=("statements",)))
+    found = list(SearchSpace(sources=sources, suspects=suspects, failure=failure).proposed(("statements",)))
     assert [(each.path, each.template) for each in found] == [("it.py", "missing_colon")]
-    assert list(propose(sources, suspects, failure, strategies=("names",))) == []
+    assert list(SearchSpace(sources=sources, suspects=suspects, failure=failure).proposed(("names",))) == []

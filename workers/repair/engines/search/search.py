@@ -8,13 +8,15 @@ Fixes that take two edits are sought on top of near misses: building on these is
 (Angelix: Mechtaev et al. 2016; ARJA: Yuan and Banzhaf 2020; partial-fix chaining: Wong et al. 2021, VarFix).
 """
 
+from __future__ import annotations
+
 import heapq
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, count, islice
+from itertools import chain, count, islice, zip_longest
 
 import libcst as cst
 
@@ -24,11 +26,13 @@ from memory.skills import composed, name_of
 from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
+from workers.repair.engines.search.control_dependence import deciding_lines
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced
 from workers.repair.engines.search.syntax_repair import mended
 from workers.repair.engines.search.templates import STRATEGIES, Template, all_templates
+from workers.repair.judging.ranking import extent_of
 
 MENDING = "statements"
 """The strategy that edits of texts which do not parse count as."""
@@ -101,38 +105,76 @@ def _lifted(score: float, weight: float) -> float:
     return score + (1.0 - score) * LIFT * weight
 
 
-def propose(
-    sources: Mapping[str, str],
-    suspects: Sequence[Suspect],
-    failure: Failure,
-    *,
-    strategies: Sequence[str] | None,
-    replay: Mapping[EditShape, float] = {},
-    template_weight: Mapping[str, float] = {},
-    seed: int = 0,
-) -> Iterator[Candidate]:
-    """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSpace:
+    """What candidates are proposed from: sources by path, the suspects in them, and the failure. Tests are never edited.
 
-    `strategies` limits to those (None: all of them); beside them, edits in `replay`, by how well they fit, are yielded
-    whatever their strategy, so that no strategy at all means those alone. Tests are never edited. Equal
-    arguments give equal candidates.
+    `weights` multiply the templates' priors.
     """
-    weighing = Weighing(
-        failure=failure,
-        strategies=frozenset(STRATEGIES if strategies is None else strategies),
-        replay=replay,
-        template_weight=template_weight,
-    )
-    search = _Search(weighing, ProjectSources(sources), seed)
-    by_path: dict[str, dict[int, float]] = {}
-    for suspect in suspects:
-        if suspect.path in sources and not is_test_path(suspect.path):
-            lines = by_path.setdefault(suspect.path, {})
-            lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
-    for path, lines in by_path.items():
-        search.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
-    texts = {path: sources[path] for path in by_path} if failure.family is Family.SYNTAX else {}
-    return chain(_mended(texts, weighing), _candidates(search.drafts()))
+
+    sources: Mapping[str, str]
+    suspects: Sequence[Suspect]
+    failure: Failure
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def proposed(
+        self, strategies: Sequence[str] | None = None, *, replay: Mapping[EditShape, float] = {}, seed: int = 0
+    ) -> Iterator[Candidate]:
+        """Candidates, best first, without repetition; every one compiles and differs from the original.
+
+        `strategies` limits to those (None: all of them); beside them, edits in `replay`, by how well they fit, are yielded
+        whatever their strategy, so that no strategy at all means those alone. Equal arguments give equal candidates.
+        """
+        chosen = frozenset(STRATEGIES if strategies is None else strategies)
+        weighing = Weighing(failure=self.failure, strategies=chosen, replay=replay, template_weight=self.weights)
+        search = _Search(weighing, ProjectSources(self.sources), seed)
+        by_path: dict[str, dict[int, float]] = {}
+        for suspect in self.suspects:
+            if suspect.path in self.sources and not is_test_path(suspect.path):
+                lines = by_path.setdefault(suspect.path, {})
+                lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
+        for path, lines in by_path.items():
+            search.push(search.bound(max(lines.values())), partial(search.open_module, self.sources, path, lines))
+        texts = {path: self.sources[path] for path in by_path} if self.failure.family is Family.SYNTAX else {}
+        return chain(_mended(texts, weighing), _candidates(search.drafts()))
+
+    def on(self, path: str, lines: Collection[int]) -> SearchSpace:
+        """The same with the suspects on these lines of a file alone."""
+        return replace(self, suspects=[each for each in self.suspects if each.path == path and each.line in lines])
+
+    def rivals(self, plausible: Candidate) -> Iterator[Candidate]:
+        """Edits of the same line by the same template in turn with those by every strategy, and with those of the conditions
+        that decide whether it runs; then of the same function, then of all that is suspected.
+
+        In turn, as a line alone may have more edits than are tried. Edits of one kind are the likeliest to pass alike, and
+        what a line does and when it does so repair one fault.
+        """
+        path, line = plausible.path, self.on(plausible.path, (plausible.line,))
+        conditions = self.on(path, deciding_lines(self.sources[path], plausible.line))
+        alike = (each for each in line.proposed((plausible.strategy,)) if each.template == plausible.template)
+        in_turn = zip_longest(alike, line.proposed(), conditions.proposed())
+        yield from filter(None, chain.from_iterable(in_turn))
+        first, last = extent_of(plausible)
+        yield from self.on(path, range(first, last + 1)).proposed()
+        yield from self.proposed()
+
+    def pairs(
+        self, near: Iterable[tuple[Candidate, float]], replay: Mapping[EditShape, float] = {}
+    ) -> Iterator[Candidate]:
+        """Second edits of the same file on top of near misses, each with its `nearness`; the likeliest pairs first.
+
+        A pair's template and shape name both of its edits, its line, function and strategy are the first's. Second edits in
+        `replay` come forward by how well they fit, so that two learned edits make one patch. Pairs of one meaning may come
+        twice, by way of either edit: the caller knows what was tried.
+        """
+        streams = (self._on_top_of(first, weight, replay) for first, weight in near)
+        return heapq.merge(*streams, key=lambda candidate: -candidate.score)
+
+    def _on_top_of(self, first: Candidate, weight: float, replay: Mapping[EditShape, float]) -> Iterator[Candidate]:
+        original = self.sources[first.path]
+        edited = {**self.sources, first.path: first.source}
+        space = replace(self, sources=edited, suspects=list(_moved(first, original, self.suspects)))
+        return (_pair(first, each, weight) for each in space.proposed(replay=replay) if each.source != original)
 
 
 class _Search:
@@ -298,50 +340,6 @@ def _candidate(draft: EditDraft, edited: bytes) -> Candidate:
 
 ELSEWHERE = 0.5
 """What a second edit is worth outside the function of the first."""
-
-
-def propose_around(
-    first: Candidate,
-    sources: Mapping[str, str],
-    suspects: Sequence[Suspect],
-    failure: Failure,
-    *,
-    replay: Mapping[EditShape, float] = {},
-    template_weight: Mapping[str, float] = {},
-    weight: float = 1.0,
-) -> Iterator[Candidate]:
-    """Second edits of the same file on top of `first`, best first; each source has both, none is the original again.
-
-    `sources` and `suspects` are those that `first` was proposed from; `failure` best the one that it turned into. A
-    pair's template and shape name both of its edits, its line, function and strategy are the first's.
-    """
-    original = sources[first.path]
-    moved = list(_moved(first, original, suspects))
-    edited = {**sources, first.path: first.source}
-    seconds = propose(edited, moved, failure, strategies=None, replay=replay, template_weight=template_weight)
-    return (_pair(first, second, weight) for second in seconds if second.source != original)
-
-
-def combine(
-    near: Iterable[tuple[Candidate, float]],
-    sources: Mapping[str, str],
-    suspects: Sequence[Suspect],
-    failure: Failure,
-    *,
-    replay: Mapping[EditShape, float] = {},
-    template_weight: Mapping[str, float] = {},
-) -> Iterator[Candidate]:
-    """Second edits on top of several near misses at once, each with its `nearness`; the likeliest pairs first.
-
-    Second edits in `replay` come forward by how well they fit, so that two learned edits make one patch.
-
-    Pairs of one meaning may come twice, by way of either edit: the caller knows what was tried.
-    """
-    streams = [
-        propose_around(first, sources, suspects, failure, replay=replay, template_weight=template_weight, weight=weight)
-        for first, weight in near
-    ]
-    yield from heapq.merge(*streams, key=lambda candidate: -candidate.score)
 
 
 def _moved(first: Candidate, original: str, suspects: Sequence[Suspect]) -> Iterator[Suspect]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice, zip_longest
+from itertools import islice
 from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
@@ -26,13 +26,12 @@ from workers.repair.attempt import (
     reflection,
     shortlist,
 )
-from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream, Suspect
-from workers.repair.engines.search.control_dependence import deciding_lines
+from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
 from workers.repair.engines.search.localise import suspects
-from workers.repair.engines.search.search import combine, propose
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.judging.proofs import Proofs
 from workers.repair.judging.prove import Prover
-from workers.repair.judging.ranking import Comparer, extent_of
+from workers.repair.judging.ranking import Comparer
 from workers.repair.reproduce import Reproduction, screening_tests, sources_of
 from workers.repair.result import AttemptResult
 from workers.repair.running.forkserver import Observe, Observed
@@ -81,7 +80,6 @@ class SearchSession:
         self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._reproduction = reproduction
         self._failure = failure
-        self._weights = weights or {}
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
         self.screened: list[str] = []
@@ -92,6 +90,7 @@ class SearchSession:
         before = reproduction.before if reproduction.broken else {}
         found = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources, before=before)
         self._suspects = [each for each in found if project.paths.hold(each.path)]
+        self._space = SearchSpace(sources=self.sources, suspects=self._suspects, failure=failure, weights=weights or {})
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
         self._wanted = screening_tests(reproduction, failure, self._suspects)
@@ -126,15 +125,7 @@ class SearchSession:
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
     ) -> Iterator[Candidate]:
         """What these strategies and learned edits propose, best first."""
-        return propose(
-            self.sources,
-            self._suspects,
-            self._failure,
-            strategies=tuple(strategies),
-            replay=replay,
-            template_weight=self._weights,
-            seed=seed,
-        )
+        return self._space.proposed(strategies, replay=replay, seed=seed)
 
     def with_pairs(
         self, singles: Iterator[Candidate], replay: Mapping[EditShape, float] = {}, *, resumed: bool = False
@@ -146,13 +137,15 @@ class SearchSession:
         """
         known = resumed or any(candidate.skills for candidate, _ in self._near.best())
         yield from islice(singles, RESUMED if known else SINGLES_FIRST)
-        near, pairs = self._paired([], replay)
+        near: list[tuple[Candidate, float]] = []
+        pairs: Iterator[Candidate] = iter(())
         for number, single in enumerate(singles):
             if number % PAIRS_A_TURN == 0 and self._near.best() != near:
-                near, pairs = self._paired(self._near.best(), replay)
+                near = self._near.best()
+                pairs = self._space.pairs(near, replay)
             yield single
             yield from islice(pairs, 1)
-        yield from pairs if self._near.best() == near else self._paired(self._near.best(), replay)[1]
+        yield from pairs if self._near.best() == near else self._space.pairs(self._near.best(), replay)
 
     def attempt(
         self, candidates: Iterable[Candidate], *, strategies: Sequence[str], deadline: float, seed: int = 0
@@ -265,11 +258,11 @@ class SearchSession:
             if verdict.plausible and not found:
                 at = f"{verdict.candidate.path}:{verdict.candidate.line}"
                 self._progress(f"an edit of {at} passes the failing tests; looking for others that do")
-                others = rivals(verdict.candidate, self.sources, self._suspects, self._failure, self._weights)
-                stream.put_first(islice(filter(self._fresh, others), RIVALS))
+                stream.put_first(islice(filter(self._fresh, self._space.rivals(verdict.candidate)), RIVALS))
                 found = number
             elif not found and self._is_too_broad(verdict):
-                stream.put_first(islice(filter(self._fresh, self._narrower(verdict.candidate)), NARROWER))
+                narrower = self._space.on(verdict.candidate.path, (verdict.candidate.line,)).proposed(("guards",))
+                stream.put_first(islice(filter(self._fresh, narrower), NARROWER))
             yield verdict
 
     def _is_too_broad(self, verdict: ScreenVerdict) -> bool:
@@ -280,18 +273,6 @@ class SearchSession:
         known = place in self._narrowed
         self._narrowed.add(place)
         return not known
-
-    def _narrower(self, broad: Candidate) -> Iterator[Candidate]:
-        """Edits of the same line that act under a condition."""
-        line = [s for s in self._suspects if (s.path, s.line) == (broad.path, broad.line)]
-        return propose(self.sources, line, self._failure, strategies=("guards",), template_weight=self._weights)
-
-    def _paired(
-        self, near: list[tuple[Candidate, float]], replay: Mapping[EditShape, float]
-    ) -> tuple[list[tuple[Candidate, float]], Iterator[Candidate]]:
-        """These near misses, and what they give with a second edit."""
-        pairs = combine(near, self.sources, self._suspects, self._failure, replay=replay, template_weight=self._weights)
-        return near, pairs
 
     def nearest(self, tally: AttemptTally) -> NearMiss | None:
         """The candidate of an attempt that came closest, as the next attempt uses it."""
@@ -345,34 +326,6 @@ class SearchSession:
             shape=best.candidate.shape if best else None,
             proof=best.proof if best else None,
         )
-
-
-def rivals(
-    plausible: Candidate,
-    sources: Mapping[str, str],
-    suspected: Sequence[Suspect],
-    failure: Failure,
-    weights: Mapping[str, float],
-) -> Iterator[Candidate]:
-    """Edits of the same line by the same template in turn with those by every strategy, and with those of the conditions
-    that decide whether it runs; then of the same function, then of all that is suspected.
-
-    In turn, as a line alone may have more edits than are tried. Edits of one kind are the likeliest to pass alike, and what a
-    line does and when it does so repair one fault.
-    """
-
-    def edits(lines: Collection[int], strategies: tuple[str, ...] | None = None) -> Iterator[Candidate]:
-        near = [each for each in suspected if each.path == plausible.path and each.line in lines]
-        return propose(sources, near, failure, strategies=strategies, template_weight=weights)
-
-    first, last = extent_of(plausible)
-    condition = deciding_lines(sources[plausible.path], plausible.line)
-    line = range(plausible.line, plausible.line + 1)
-    alike = (each for each in edits(line, (plausible.strategy,)) if each.template == plausible.template)
-    in_turn = zip_longest(alike, edits(line), edits(condition))
-    yield from filter(None, chain.from_iterable(in_turn))
-    yield from edits(range(first, last + 1))
-    yield from propose(sources, suspected, failure, strategies=None, template_weight=weights)
 
 
 def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:

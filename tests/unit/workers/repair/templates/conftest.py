@@ -11,7 +11,7 @@ import pytest
 from memory.model import Failure
 from workers.repair.classify import family_of
 from workers.repair.engines.search.candidates import Suspect
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.templates import all_templates
 
 Edits = Callable[..., set[str]]
@@ -42,7 +42,9 @@ def edits() -> Edits:
         suspects = [Suspect(path="it.py", line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
         # The others come last, so that none of them has made the same edit before.
         faint = {other.name: FAINT for other in all_templates() if other.name != template}
-        found = propose({"it.py": source, **others}, suspects, failure, strategies=None, template_weight=faint)
+        found = SearchSpace(
+            sources={"it.py": source, **others}, suspects=suspects, failure=failure, weights=faint
+        ).proposed()
         own = takewhile(lambda candidate: candidate.score > FAINT, found)
         return {candidate.source for candidate in own if candidate.template == template}
 

@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Failure, Family
 from workers.repair.engines.search.candidates import Suspect
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 
 CASES = [
     (
@@ -530,6 +530,9 @@ def test_the_function_that_makes_the_argument_comes_last() -> None:
     source += "def f(x):\n    return escape(strip(x))\n"
     failure = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=("t",))
     suspect = Suspect(path="a.py", line=source.count("\n"), score=1.0)
-    texts = [each.source for each in propose({"a.py": source}, [suspect], failure, strategies=("names",))]
+    texts = [
+        each.source
+        for each in SearchSpace(sources={"a.py": source}, suspects=[suspect], failure=failure).proposed(("names",))
+    ]
     meant, doubled = (texts.index(source.replace("escape(strip", f"{name}(strip")) for name in ("quote", "strip"))
     assert meant < doubled

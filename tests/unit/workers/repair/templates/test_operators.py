@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Failure, Family
 from workers.repair.engines.search.candidates import Suspect
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 
 CASES = [
     (
@@ -341,7 +341,9 @@ def test_named_constants_are_not_put_in_an_order_first(edits: Callable[..., set[
 
     def order(side: str) -> list[str]:
         source = f"def f(e):\n    return e.errno == {side}\n"
-        found = propose({"it.py": source}, [Suspect(path="it.py", line=2, score=0.9)], failure, strategies=None)
+        found = SearchSpace(
+            sources={"it.py": source}, suspects=[Suspect(path="it.py", line=2, score=0.9)], failure=failure
+        ).proposed()
         return [c.source.split()[-2] for c in found if c.template == "comparison_operator"]
 
     for constant in ("errno.ENOENT", '"xterm"'):

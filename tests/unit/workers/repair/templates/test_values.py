@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Failure, Family
 from workers.repair.engines.search.candidates import Suspect
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.search import SearchSpace
 
 CASES = [
     (
@@ -430,7 +430,9 @@ def test_of_a_difference_the_amount_comes_first() -> None:
     """`a - b` met where it should be `abs(a - b)`: of all conversions of a difference that one is the likeliest."""
     source = "def f(a, b, limit):\n    distance = a - b\n    return distance < limit\n"
     failure = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=())
-    found = propose({"it.py": source}, [Suspect(path="it.py", line=2, score=0.9)], failure, strategies=None)
+    found = SearchSpace(
+        sources={"it.py": source}, suspects=[Suspect(path="it.py", line=2, score=0.9)], failure=failure
+    ).proposed()
     difference = [c.source for c in found if c.template == "missing_conversion" and "(a - b)" in c.source]
     assert "abs(a - b)" in difference[0]
 
@@ -453,12 +455,11 @@ def test_of_keys_those_of_the_function_and_the_test_come_first() -> None:
         frames=(),
         failing_tests=("test_it.py::test_it",),
     )
-    found = propose(
-        {"it.py": source, "test_it.py": test},
-        [Suspect(path="it.py", line=3, score=0.9)],
-        failure,
-        strategies=None,
-    )
+    found = SearchSpace(
+        sources={"it.py": source, "test_it.py": test},
+        suspects=[Suspect(path="it.py", line=3, score=0.9)],
+        failure=failure,
+    ).proposed()
     first = next(candidate.source for candidate in found if candidate.template == "string")
     assert 'if options["verify_exp"]:' in first
 
