@@ -4,13 +4,13 @@ The unpatched suite is run a second time before anything is believed against a p
 no work of the patch. Tests whose ids differ from run to run are counted by function.
 """
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from workers.line_matching import LineMatcher
 from workers.repair.first_run import function_of, without
 from workers.repair.judging.outcomes import includes, named, still_failing
 from workers.sandbox.report import TestOutcome, TestReport
@@ -183,7 +183,7 @@ def _changed(file: Path, text: bytes) -> frozenset[int]:
     before = file.read_bytes() if file.is_file() else b""
     old, new = (content.decode(errors="replace").splitlines() for content in (before, text))
     found: set[int] = set()
-    for kind, start, end, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, start, end, _, _ in LineMatcher(old, new).get_opcodes():
         if kind != "equal":
             found.update(range(start + 1, end + 1) if end > start else (start, start + 1))
     return frozenset(found)

@@ -9,10 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import SequenceMatcher
 from typing import TypeVar
 
 from memory.model import Failure, Family
+from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.control_dependence import elifs_after, is_within
@@ -68,9 +68,6 @@ CONSTRUCTOR = 0.9
 
 NAMED_MODULE = 0.3
 """What the lines of a module are worth of which only its name is known."""
-
-MOST_COMPARED = 1_000_000
-"""The most pairs of lines of which a comparison finds what a change touched; of more, what no line of the old text is."""
 
 UNCHANGED = 0.4
 """What is left to other lines where a change broke the tests: it brought the fault, or else laid it bare."""
@@ -377,10 +374,7 @@ def _spread(scores: Lines, outlines: Outlines) -> Lines:
 def changed_lines(before: bytes, after: str) -> frozenset[int]:
     """The lines, from 1, that are new in a text, and the one after a place where lines were removed."""
     old, new = before.decode(errors="replace").splitlines(), after.splitlines()
-    if len(old) * len(new) > MOST_COMPARED:  # of hostile texts a comparison would take hours
-        known = frozenset(old)
-        return frozenset(number for number, line in enumerate(new, start=1) if line not in known)
-    steps = SequenceMatcher(None, old, new).get_opcodes()
+    steps = LineMatcher(old, new).get_opcodes()
     places = (range(i + 1, max(j, i + 1) + 1) for kind, _, _, i, j in steps if kind != "equal")
     return frozenset(line for lines in places for line in lines)
 
