@@ -1,8 +1,10 @@
 """The sandbox as a Protocol, for it has several adapters; and the values that it and the adapter of GitHub take and give."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -42,6 +44,10 @@ class Limits:
     disk_mb: int = 512
     output_kb: int = 4096
     report_kb: int = 65_536
+
+    def within(self, seconds: float) -> Limits:
+        """The same, for so many seconds by the clock at most."""
+        return replace(self, wall_seconds=min(self.wall_seconds, seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -258,8 +258,7 @@ class Provider:
         return run.report
 
     def _trial(self, tree: Path, made: Environment, seconds: float) -> TestRun:
-        wall = min(seconds, self.limits.wall_seconds)
-        limits = replace(self.limits, wall_seconds=wall, output_kb=TRIAL_OUTPUT_KB)
+        limits = replace(self.limits.within(seconds), output_kb=TRIAL_OUTPUT_KB)
         return run_tests(self.sandbox, _project(tree, made), overlay=_generated(made, tree), limits=limits)
 
     def _known(self, plan: Plan, tree: Path) -> Environment | None:

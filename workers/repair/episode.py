@@ -39,7 +39,7 @@ from workers.repair.result import (
     components,
     experience_of,
 )
-from workers.repair.time_allowance import TimedSandbox
+from workers.repair.time_allowance import Deadline, TimedSandbox
 from workers.sandbox.report import TestOutcome
 from workers.sandbox.run_tests import Project
 
@@ -79,7 +79,7 @@ def repair(
     started = time.monotonic()
     deps.experiences.warm()
     deadline = started + deps.budget_seconds + (llm.seconds if llm else 0.0)
-    deps = replace(deps, sandbox=TimedSandbox(sandbox=deps.sandbox, deadline=deadline))
+    deps = replace(deps, sandbox=TimedSandbox(sandbox=deps.sandbox, deadline=Deadline(deadline)))
     deps.progress("finding what fails: running the tests that failed last, or all tests")
     seconds = REPRODUCTION_SHARE * deps.budget_seconds
     reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named, before=before)

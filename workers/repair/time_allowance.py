@@ -15,6 +15,10 @@ LEAST_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""
 
 
+LAST_SECONDS = 1.0
+"""What a run gets that begins when the time is up."""
+
+
 class Deadline:
     """Whether a point of time.monotonic() has passed; `expired` remembers a yes."""
 
@@ -29,6 +33,10 @@ class Deadline:
     def left(self) -> float:
         """Seconds until then; below 0 afterwards."""
         return self._deadline - time.monotonic()
+
+    def wall(self) -> float:
+        """The seconds that a run may take which begins now."""
+        return max(LAST_SECONDS, self.left())
 
     @contextmanager
     def postponed(self, deadline: float) -> Iterator[None]:
@@ -60,8 +68,7 @@ class BoundedRuns:
 
     def bounds(self, most: float = math.inf) -> Limits:
         """The limits of a run that begins now and may take `most` seconds by the clock."""
-        wall = max(LEAST_RUN_SECONDS, min(most, self.left()))
-        return replace(self.limits, wall_seconds=min(self.limits.wall_seconds, wall))
+        return self.limits.within(max(LEAST_RUN_SECONDS, min(most, self.left())))
 
     def run(
         self,
@@ -88,27 +95,16 @@ class BoundedRuns:
         )
 
 
-LAST_SECONDS = 1.0
-"""What a run gets that begins when the time is up."""
-
-
-def until(deadline: float) -> float:
-    """The seconds that a run may take until a point of time.monotonic()."""
-    return max(LAST_SECONDS, deadline - time.monotonic())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedSandbox:
-    """A sandbox in which no run and no answer takes longer than until `deadline`, a point of time.monotonic()."""
+    """A sandbox in which no run and no answer takes longer than until `deadline`."""
 
     sandbox: Sandbox
-    deadline: float
+    deadline: Deadline
 
     def run(self, workload: Workload) -> CompletedRun:
         """Run to the end, to a limit, or until the deadline."""
-        limits = workload.limits
-        wall = min(limits.wall_seconds, until(self.deadline))
-        return self.sandbox.run(replace(workload, limits=replace(limits, wall_seconds=wall)))
+        return self.sandbox.run(replace(workload, limits=workload.limits.within(self.deadline.wall())))
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
@@ -120,10 +116,10 @@ class TimedSandbox:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TimedSession:
     session: SandboxSession
-    deadline: float
+    deadline: Deadline
 
     def send(self, line: bytes) -> None:
         self.session.send(line)
 
     def receive(self, timeout: float) -> bytes:
-        return self.session.receive(min(timeout, until(self.deadline)))
+        return self.session.receive(min(timeout, self.deadline.wall()))

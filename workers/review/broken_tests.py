@@ -203,10 +203,8 @@ class TestComparison:
         return min(passed, key=lambda place: place[0] != innermost, default=("", 0))
 
     def _run(self, project: Project, tests: Sequence[str], *, trace: bool = False) -> TestRun:
-        wall = min(self.limits.wall_seconds, max(LEAST_SECONDS, self.deadline - time.monotonic()))
-        return run_tests(
-            self.sandbox, project, tests=tests, limits=replace(self.limits, wall_seconds=wall), trace=trace
-        )
+        limits = self.limits.within(max(LEAST_SECONDS, self.deadline - time.monotonic()))
+        return run_tests(self.sandbox, project, tests=tests, limits=limits, trace=trace)
 
     def _has_time(self) -> bool:
         return time.monotonic() + LEAST_SECONDS < self.deadline

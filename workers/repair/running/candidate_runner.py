@@ -269,22 +269,18 @@ class CandidateRunner:
             covering=baseline.covering,
             cpu=(swapped, fresh),
             each=tuple(cap(step.level, usual) for usual in baseline.each),
-            wall=self._until_deadline(max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
+            wall=min(self.deadline.wall(), max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
             fresh=baseline.fresh,
             narrow=baseline.narrow and self._server is not None and self._server.narrows,
         )
 
-    def _until_deadline(self, seconds: float) -> float:
-        return min(seconds, max(1.0, self.deadline.left()))
-
     def _screen_apart(self, candidate: Candidate) -> ScreenVerdict:
-        wall = self._until_deadline(self._limits.wall_seconds)
         run = run_tests(
             self._sandbox,
             self._project,
             tests=(*self._wanted.failing, *self._wanted.covering),
             overlay={candidate.path: candidate.source.encode()},
-            limits=replace(self._limits, wall_seconds=wall),
+            limits=self._limits.within(self.deadline.wall()),
         )
         return verdict_from(candidate, run.report, self._wanted)
 

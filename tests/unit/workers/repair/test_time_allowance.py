@@ -13,7 +13,7 @@ from memory.model import SuiteCount
 from workers.ports import CompletedRun, Ending, Limits, SandboxSession, Workload
 from workers.repair.judging.prove import STARTING_SECONDS, reserved
 from workers.repair.reproduce import Reproduction
-from workers.repair.time_allowance import LAST_SECONDS, LEAST_RUN_SECONDS, BoundedRuns, TimedSandbox
+from workers.repair.time_allowance import LAST_SECONDS, LEAST_RUN_SECONDS, BoundedRuns, Deadline, TimedSandbox
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project
 
@@ -45,7 +45,7 @@ class Recording:
 
 def timed(seconds: float) -> list[float]:
     recording = Recording()
-    sandbox = TimedSandbox(sandbox=recording, deadline=time.monotonic() + seconds)
+    sandbox = TimedSandbox(sandbox=recording, deadline=Deadline(time.monotonic() + seconds))
     sandbox.run(WORKLOAD)
     with sandbox.session(WORKLOAD) as session:
         session.send(b"{}")

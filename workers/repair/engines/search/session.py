@@ -78,7 +78,6 @@ class SearchSession:
         maintainers' part; `taste` orders what is worth the same.
         """
         self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
-        self._reproduction = reproduction
         self._failure = failure
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
@@ -93,8 +92,8 @@ class SearchSession:
         self._space = SearchSpace(sources=self.sources, suspects=self._suspects, failure=failure, weights=weights or {})
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
-        self._wanted = screening_tests(reproduction, failure, self._suspects)
-        self._open = open_pool(sandbox, project, self._wanted, limits=limits)
+        wanted = screening_tests(reproduction, failure, self._suspects)
+        self._open = open_pool(sandbox, project, wanted, limits=limits)
         self._searched_by = searched_by
         self._deadline = Deadline(math.inf)
         self._pool: RunnerPool | None = None
