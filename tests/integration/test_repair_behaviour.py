@@ -187,9 +187,9 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
         ),
         thorough=True,
     )
-    field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE, 1.0).field(
-        listed, screen.observed, 1
-    )
+    sources = {TILL: (shop.tree / TILL).read_text(encoding="utf-8")}
+    comparer = Comparer(sources=sources, failure=FAILURE, suspicion=1.0, taste=None, verdicts={})
+    field = comparer.field(listed, screen.observed, 1)
     assert clusters(field) == [[0], [1, 2]]
     told = telling(field, 1, 0, "diff")
     assert told is not None

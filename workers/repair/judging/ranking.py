@@ -277,6 +277,7 @@ Observing = Callable[[Candidate, Observe], Observed | None]
 """Observes how a candidate behaves; see RunnerPool.observed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparer:
     """Compares candidates for one failure.
 
@@ -284,24 +285,16 @@ class Comparer:
     `verdicts` is what theirs made of the scores, by template.
     """
 
-    def __init__(
-        self,
-        sources: Mapping[str, str],
-        failure: Failure,
-        suspicion: float,
-        taste: PreferenceModel | None = None,
-        verdicts: Mapping[str, float] = {},
-    ) -> None:
-        self._verdicts = verdicts
-        self._sources = sources
-        self._suspicion = suspicion
-        self._failure = failure
-        self._taste = taste
+    sources: Mapping[str, str]
+    failure: Failure
+    suspicion: float
+    taste: PreferenceModel | None
+    verdicts: Mapping[str, float]
 
     def field(self, listed: Shortlist, observe: Observing, seed: int) -> Field:
         """What is known of these candidates; a single one is compared with nothing."""
         candidates = listed.candidates
-        before = [self._sources.get(each.path, "") for each in candidates]
+        before = [self.sources.get(each.path, "") for each in candidates]
         observed: list[Observed | None] = [None] * len(candidates)
         likings: Sequence[float | None] = [None] * len(candidates)
         unedited = None
@@ -309,7 +302,7 @@ class Comparer:
             wanted = _observe(candidates, seed)
             observed = [observe(candidate, wanted) for candidate in candidates]
             unedited = observe(candidates[0], msgspec.structs.replace(wanted, unedited=True))
-            likings = liking(self._taste, candidates, before) if self._taste else likings
+            likings = liking(self.taste, candidates, before) if self.taste else likings
         edits = (
             PlausibleEdit(
                 candidate=candidate,
@@ -317,16 +310,16 @@ class Comparer:
                 kind=kind_of(old, candidate.source),
                 size=changed_characters(old, candidate.source),
                 liking=liked,
-                weight=self._verdicts.get(candidate.template, 1.0),
+                weight=self.verdicts.get(candidate.template, 1.0),
             )
             for candidate, old, seen, liked in zip(candidates, before, observed, likings, strict=True)
         )
         return Field(
             edits=tuple(edits),
             unedited=unedited,
-            raising=self._failure.family is not Family.ASSERTION,
+            raising=self.failure.family is not Family.ASSERTION,
             thorough=listed.thorough,
-            suspicion=self._suspicion,
+            suspicion=self.suspicion,
         )
 
 

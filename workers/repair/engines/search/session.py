@@ -91,7 +91,9 @@ class SearchSession:
         self._suspects = [each for each in found if project.paths.hold(each.path)]
         self._space = SearchSpace(sources=self.sources, suspects=self._suspects, failure=failure, weights=weights or {})
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
-        self._comparer = Comparer(self.sources, failure, suspicion, taste, verdicts)
+        self._comparer = Comparer(
+            sources=self.sources, failure=failure, suspicion=suspicion, taste=taste, verdicts=verdicts
+        )
         wanted = screening_tests(reproduction, failure, self._suspects)
         self._open = open_pool(sandbox, project, wanted, limits=limits)
         self._searched_by = searched_by
