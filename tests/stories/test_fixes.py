@@ -421,3 +421,16 @@ def test_github_takes_no_pull_request(refused: str, town: Town) -> None:
     assert "+        if wanted > self.amount(name):" in answer.body
     assert town.fixes() == []
     assert town.count(JobState.FAILED) == 0
+
+
+@pytest.mark.extended
+def test_asked_twice(town: Town) -> None:
+    """While our pull request is open, who asks for the same again is pointed to it; once it is closed, another repair is made."""
+    number = town.issue("The last of it cannot be taken", BUG)
+    (pull,) = town.fixes()
+    (answer,) = town.say(number, "@apprentice fix", by=town.finn)
+    assert readable(answer).startswith(f"#{pull.number} is my repair of this.")
+    assert [each.number for each in town.fixes()] == [pull.number]
+    town.maya.close(REPOSITORY, pull.number)
+    town.say(number, "@apprentice fix")
+    assert [each.number for each in town.fixes()] == [pull.number + 1]

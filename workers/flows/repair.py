@@ -25,7 +25,7 @@ from workers.flows.replies import acknowledge, may_command, post_comment, reply_
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
 from workers.job_context import JobContext
-from workers.jobs import Fix, Job
+from workers.jobs import Fix, Job, decodable
 from workers.messages import conversation, review
 from workers.messages import repair as repairs
 from workers.messages.configuration import in_answer, wrong
@@ -130,6 +130,9 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     case, context = _configured(case, context)
     if context.configuration.silent and not job.commanded:
         return ()
+    if (there := _open_proposal(case, context)) is not None:
+        post_comment(job.number, repairs.proposed_already(there), case.key("answer"), context, github)
+        return ()
     acknowledge(job, context, github)
     repaired = _known(case, context) or _repair(case, context)
     _publish(case, repaired, context)
@@ -174,6 +177,30 @@ def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
         return test, True
     author = job.author
     return issue_test(job.body), author is not None and (author.id == job.actor.id or may_command(github, author))
+
+
+def _open_proposal(case: RepairRequest, context: JobContext) -> int | None:
+    """Our open pull request for the same at the same commit: two people may ask, or one a second time."""
+    for task in (
+        each.task for each in context.store.tasks.ended(TaskKind.REPAIR, case.task.repository, case.job.number)
+    ):
+        asked, opened = context.store.inbox.job(task.id), context.store.inbox.effect(f"{task.id}:pull")
+        if (
+            task.id == case.task.id
+            or task.sha != case.task.sha
+            or asked is None
+            or opened is None
+            or not opened.done_at
+        ):
+            continue
+        same = any(isinstance(each, Fix) and _wanted(each) == _wanted(case.job) for each in decodable([asked.payload]))
+        if same and case.github.pull(int(opened.reference)).state == "open":
+            return int(opened.reference)
+    return None
+
+
+def _wanted(job: Fix) -> tuple[object, ...]:
+    return job.body, job.guidance, issue_test(job.comment), named_tests(job.comment)
 
 
 def _known(case: RepairRequest, context: JobContext) -> Repaired | None:

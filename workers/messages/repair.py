@@ -89,6 +89,11 @@ def fix_published(pull: int, attempt: Attempt) -> str:
     )
 
 
+def proposed_already(pull: int) -> str:
+    """The answer to a second request for the same repair."""
+    return f"#{pull} is my repair of this. To get another one, close it and ask again, or say after `fix` what to do."
+
+
 def fix_for_fork(attempt: Attempt) -> str:
     """A repair of a fork's pull request, whose branch is not ours to push to."""
     return _shown("This makes the failing tests pass; the branch is a fork's, so please apply it there:", attempt)
