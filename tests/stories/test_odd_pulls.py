@@ -13,6 +13,7 @@ from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.git import BareRepository
 from tests.stories.test_reviews import EMPTY, JARS
 from tests.stories.town import REPOSITORY, Town, readable
+from workers.flows.review import MOST_FINDINGS
 from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
@@ -190,6 +191,16 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 <!-- marker -->\
 """)
     assert sorted(each.path for each in town.remarks(number)) == ['pantry/a "b` @maya.py', "pantry/new\nline.py"]
+
+
+def test_more_than_one_reports(town: Town) -> None:
+    """Of more findings than one review reports the worst are decided upon and shown, and how many more there are is said."""
+    lines = "".join(f"import os as os{number}\n" for number in range(MOST_FINDINGS + 100))
+    number = town.propose("imports", {"pantry/imports.py": f"{lines}\n\ndef run(text):\n    return eval(text)\n"})
+    (check,), seen = town.checks(number), town.sightings(number)
+    assert check.annotations <= len(seen) == MOST_FINDINGS
+    assert {each.finding.rule for each in seen} > {"F401"}
+    assert "The worst findings are reported; there are 101 more." in check.summary
 
 
 def test_more_than_one_reads(town: Town) -> None:

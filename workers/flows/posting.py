@@ -219,7 +219,7 @@ def _threads(this: Round, fingerprint: str) -> list[ReviewThread]:
 @refusal_logged()
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
-    still, changed = len(plan.repeated) + len(plan.back), reviewed.change.files
+    still, changed = len(plan.repeated) + len(plan.back) + reviewed.findings_over, reviewed.change.files
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
     tried = this.may_run_tests and not untried
     clean = changed and not plan.new and not still and not reviewed.not_read and tried

@@ -223,6 +223,8 @@ def check_summary(
         )
     if still := len(plan.repeated) + len(plan.back):
         lines.append(f"{counted(still, 'finding')} posted in an earlier round, not repeated.")
+    if reviewed.findings_over:
+        lines.append(f"The worst findings are reported; there are {reviewed.findings_over} more.")
     if plan.held:
         lines.append(_hidden(plan.held))
     if untested:

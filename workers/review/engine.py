@@ -25,7 +25,7 @@ from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.findings import FindingWithFix, beside, is_on, is_severe, seen_in
+from workers.review.findings import FindingWithFix, beside, harm, is_on, is_severe, order, seen_in
 from workers.review.import_graph import ImportGraph, reaching_tests
 from workers.review.matching import stood_before
 from workers.review.project_options import first_party, is_typed, mypy_options, ruff_options, target_version
@@ -131,7 +131,8 @@ class Reviewed:
     functions that it touches. `seen` are all in the changed files, posted or not. `tests` is what the tests say, None where
     none may be run or there are none; `culprit` the part of the change that breaks some, and `fix` the attempt to repair the
     head that was proven; `unrepaired` says why there is none, where one was asked for. `note` says what is unusual about where
-    the tests run. The numbers of what is left out are those of the repository's own file.
+    the tests run. The numbers of what is left out are those of the repository's own file; `findings_over` is how many
+    more there were than one review reports.
     """
 
     change: Change
@@ -146,6 +147,16 @@ class Reviewed:
     note: str = ""
     findings_left_out: int = 0
     files_left_out: int = 0
+    findings_over: int = 0
+
+    def worst(self, most: int) -> Reviewed:
+        """The same with the worst findings where there are more than `most`; all count as seen."""
+        ranked = sorted((*self.findings, *self.elsewhere), key=lambda each: (-harm(each), order(each)))
+        kept = {each.fingerprint for each in ranked[:most]}
+        here, elsewhere = (
+            tuple(each for each in findings if each.fingerprint in kept) for findings in (self.findings, self.elsewhere)
+        )
+        return replace(self, findings=here, elsewhere=elsewhere, findings_over=max(len(ranked) - most, 0))
 
     def under(self, names: Mapping[str, str]) -> Reviewed:
         """The same with the fingerprints of earlier rounds, by those of the findings' places."""
