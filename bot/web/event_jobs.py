@@ -103,6 +103,8 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
 def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:
     """Check a new issue for a failing test, or else look for its place; always fix one with the trigger label or a command."""
     issue = event.issue
+    if event.action == "opened" and issue.user:  # of one from another repository the sender is who transferred it
+        origin = replace(origin, actor=issue.user.actor)
     labelled = any(label.name.casefold() == trigger_label.casefold() for label in _labels(event))
     fix = structs.replace(fix_of(_issue_text(issue), origin), commanded=labelled)
     if event.action == "labeled":

@@ -128,6 +128,14 @@ def test_new_issue_that_asks(issue: dict[str, Any], route: Route) -> None:
     assert route("issues", {"issue": issue}) == (changed(NEW_ISSUE, commanded=True, body=body),)
 
 
+def test_an_issue_from_another_repository(route: Route) -> None:
+    """What an issue says that was transferred counts as its author's, and not as that of the sender, who transferred it."""
+    issue = {"user": {"id": 601, "login": "olga", "type": "User"}, "body": "It fails.\n\n@apprentice fix"}
+    (fix,) = route("issues", {"issue": issue})
+    assert isinstance(fix, Fix)
+    assert (fix.actor, fix.author) == (Actor(id=601, login="olga"), Actor(id=601, login="olga"))
+
+
 def test_label_added_later(route: Route) -> None:
     """Our label on an older issue is a command; another label is not."""
     later = {"action": "labeled", "issue": {"updated_at": "2026-03-05T10:00:00Z"}}
