@@ -3,6 +3,7 @@
 The workers check permissions when they run the job. Bot accounts, our own included, give no commands and no feedback.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -45,6 +46,8 @@ from workers.jobs import (
 )
 
 BRANCH_PREFIX = "apprentice/"
+_OUR_CHECK = re.compile(r"review:\d+:(\d{1,9}):")
+"""The id that a worker gives a check run begins with the numbers of repository and pull request."""
 _REVIEWED_ON = frozenset({"opened", "ready_for_review", "reopened", "synchronize"})
 """The worker knows which are our own, and which the repository wants reviewed: drafts are not, unless it says so."""
 
@@ -252,7 +255,16 @@ def _on_thread(event: ReviewThreadEvent, origin: Origin) -> tuple[Job, ...]:
 
 
 def _on_check(event: CheckRunEvent, origin: Origin) -> tuple[Job, ...]:
-    """GitHub sends `rerequested` only to the App whose check it is."""
-    head = event.check_run.head_sha
-    pulls = (pull for pull in event.check_run.pull_requests if pull.head.sha == head)
-    return tuple(review_of(pull, origin, commanded=not origin.actor.is_bot) for pull in pulls)
+    """GitHub sends `rerequested` only to the App whose check it is. It names no pull request of a fork: our own id does."""
+    head, ours = event.check_run.head_sha, _OUR_CHECK.match(event.check_run.external_id)
+    numbers = {pull.number for pull in event.check_run.pull_requests if pull.head.sha == head}
+    return tuple(
+        ReviewPull(
+            repository=origin.repository,
+            actor=origin.actor,
+            number=number,
+            head_sha=head,
+            commanded=not origin.actor.is_bot,
+        )
+        for number in sorted(numbers | ({int(ours[1])} if ours else set()))
+    )

@@ -116,6 +116,7 @@ class EventThread(_Partial, frozen=True, kw_only=True):
 
 class EventCheckRun(_Partial, frozen=True, kw_only=True):
     head_sha: str
+    external_id: str = ""
     pull_requests: tuple[EventPull, ...] = ()
 
 

@@ -59,7 +59,7 @@ def end_check(job: ReviewPull, context: JobContext, github: GitHub) -> None:
     """End the check run in progress of a review that is given up, if there is one."""
     running = _running(job, job.head_sha, github) if job.head_sha else None
     if running is not None:
-        key = f"{context.job_id}:given-up"
+        key = key_of_push(job.repository, job.number, context.job_id, "given-up")
         post_not_reviewed(job.head_sha, review.GIVEN_UP, key, context, github, running)
 
 
@@ -68,7 +68,8 @@ def post_failed(job: ReviewPull, summary: str, context: JobContext, github: GitH
     """The check run of a review that failed."""
     sha = job.head_sha or github.pull(job.number).head_sha
     running = _running(job, sha, github)
-    post_not_reviewed(sha, summary, f"{context.job_id}:failed-check", context, github, running)
+    key = key_of_push(job.repository, job.number, context.job_id, "failed")
+    post_not_reviewed(sha, summary, key, context, github, running)
 
 
 @refusal_logged()

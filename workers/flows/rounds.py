@@ -88,9 +88,8 @@ class Round:
 
         A head that was left and returned to is another round, for what was closed in between is open again.
         """
-        if self.job.commanded:
-            return f"review:{self.job.repository.id}:{self.task.id}:{effect}"
-        return key_of_push(self.job.repository, self.pull.number, f"{self.task.sha}{self._return()}", effect)
+        about = self.task.id if self.job.commanded else f"{self.task.sha}{self._return()}"
+        return key_of_push(self.job.repository, self.pull.number, about, effect)
 
     def _return(self) -> str:
         heads = [each.sha for each in self.before]
@@ -173,9 +172,9 @@ def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
     )
 
 
-def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -> str:
-    """The name of one effect of the round, without a command, at a commit of a pull request."""
-    return f"review:{repository.id}:{number}:{sha}:{effect}"
+def key_of_push(repository: RepositoryRef, number: int, about: str, effect: str) -> str:
+    """The name of one effect of the round at a commit of a pull request, or of a job: the web process knows a check run by it."""
+    return f"review:{repository.id}:{number}:{about}:{effect}"
 
 
 def recognised(this: Round, reviewed: Reviewed) -> tuple[Round, Reviewed]:
