@@ -9,11 +9,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from memory.explain import explain
-from memory.model import Signal, SignalKind
+from memory.model import Post, PostKind, Signal, SignalKind
 from memory.reflections import latest
 from tests.databases import LONG_AGO
 from tests.stories.pantry import BUG
 from tests.stories.town import REPOSITORY, Town
+from workers.flows.feedback import MOST_POLLED
 
 pytestmark = pytest.mark.sandbox
 
@@ -141,6 +142,24 @@ def test_reactions(town: Town, reviewed: int) -> None:
     town.maya.react(REPOSITORY, remark, "+1")
     town.poll()
     assert town.digest() == taught
+
+
+@pytest.mark.extended
+def test_a_poll_reads_so_many(town: Town) -> None:
+    """Of many watched posts one poll reads some: to read all would use up GitHub's limit, and no review could be posted."""
+    number = town.issue("Rice", "")
+    for github_id in range(1, 2 * MOST_POLLED):
+        post = Post(
+            repository=town.key,
+            kind=PostKind.REVIEW_COMMENT,
+            number=number,
+            github_id=github_id,
+            decision_ids=(),
+            created_at=town.clock(),
+        )
+        town.context.store.posts.add(post)
+    town.poll()
+    assert [each.path.endswith("/reactions") for each in town.playground.requests].count(True) == MOST_POLLED
 
 
 @pytest.mark.extended

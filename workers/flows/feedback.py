@@ -201,6 +201,10 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     return ()
 
 
+MOST_POLLED = 50
+"""Posts in one poll, drawn by lot, each with a request: GitHub allows an installation 5,000 an hour, and reviews need them."""
+
+
 def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
     """Read the reactions to the watched posts of a repository; where the App has no access any more, watch them no more."""
     try:
@@ -208,7 +212,8 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
     except NoAccess:
         context.store.posts.unwatch_all(job.repository.key)
         raise
-    for post in context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR):
+    watched = context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR)
+    for post in context.rng.sample(watched, min(len(watched), MOST_POLLED)):
         _record_reactions(post, github, context)
     return ()
 
