@@ -233,6 +233,15 @@ def test_the_limit_of_a_day_holds_over_conversations_and_workers(town: Town) -> 
     assert len(town.answers(first)) + len(town.answers(second)) == 1
 
 
+def test_a_reply_to_a_stranger_counts_once(town: Town) -> None:
+    """With room for two replies, strangers in two conversations get one each."""
+    numbers = [town.issue("Rice", ""), town.issue("Salt", "")]
+    (installation,) = town.playground.world.installations
+    for other in range(REPLIES_TO_OUTSIDERS - 2):
+        town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
+    assert [len(town.say(number, "@apprentice help", by=town.olga)) for number in numbers] == [1, 1]
+
+
 def test_a_strangers_command_that_fails_says_nothing(town: Town) -> None:
     """Where we may not reply, a conversation that was locked perhaps, no check run speaks in the reply's place."""
     number = strangers_pull(town)

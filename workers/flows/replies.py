@@ -81,7 +81,7 @@ def reply_to_outsider(
         context.progress(f"no reply to {job.actor.login}: {why}")
         return
     refusal = text or conversation.outsider(job.actor.login)
-    post_comment(job.number, refusal, f"{key}:reply", context, github, thread=thread)
+    post_comment(job.number, refusal, f"reply:{key}", context, github, thread=thread)
 
 
 def connected(job: CommandedJob, context: JobContext) -> GitHub | None:
