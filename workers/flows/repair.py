@@ -181,19 +181,11 @@ def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
 
 def _open_proposal(case: RepairRequest, context: JobContext) -> int | None:
     """Our open pull request for the same at the same commit: two people may ask, or one a second time."""
-    for task in (
-        each.task for each in context.store.tasks.ended(TaskKind.REPAIR, case.task.repository, case.job.number)
-    ):
-        asked, opened = context.store.inbox.job(task.id), context.store.inbox.effect(f"{task.id}:pull")
-        if (
-            task.id == case.task.id
-            or task.sha != case.task.sha
-            or asked is None
-            or opened is None
-            or not opened.done_at
-        ):
+    for each in context.store.tasks.ended(TaskKind.REPAIR, case.task.repository, case.job.number):
+        asked, opened = context.store.inbox.job(each.task.id), context.store.inbox.effect(f"{each.task.id}:pull")
+        if each.task.id == case.task.id or each.task.sha != case.task.sha or not (asked and opened and opened.done_at):
             continue
-        same = any(isinstance(each, Fix) and _wanted(each) == _wanted(case.job) for each in decodable([asked.payload]))
+        same = any(isinstance(job, Fix) and _wanted(job) == _wanted(case.job) for job in decodable([asked.payload]))
         if same and case.github.pull(int(opened.reference)).state == "open":
             return int(opened.reference)
     return None
