@@ -25,7 +25,7 @@ from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.findings import FindingWithFix, beside, harm, is_on, is_severe, order, seen_in
+from workers.review.findings import FindingWithFix, beside, is_on, is_severe, order, seen_in
 from workers.review.import_graph import ImportGraph, reaching_tests
 from workers.review.matching import stood_before
 from workers.review.project_options import first_party, is_typed, mypy_options, ruff_options, target_version
@@ -151,7 +151,7 @@ class Reviewed:
 
     def worst(self, most: int) -> Reviewed:
         """The same with the worst findings where there are more than `most`; all count as seen."""
-        ranked = sorted((*self.findings, *self.elsewhere), key=lambda each: (-harm(each), order(each)))
+        ranked = sorted((*self.findings, *self.elsewhere), key=lambda each: (-each.severity.rank, order(each)))
         kept = {each.fingerprint for each in ranked[:most]}
         here, elsewhere = (
             tuple(each for each in findings if each.fingerprint in kept) for findings in (self.findings, self.elsewhere)
