@@ -301,7 +301,10 @@ class Mirror:
             return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin, limits=limits)
 
 
-_DECLINED = re.compile(r"^.*(?:declined|refusing to allow|file conflict|cannot create|error: 403\b).*", re.MULTILINE)
+_DECLINED = re.compile(
+    r"^ ! \[remote rejected\].*(?:declined|refusing to allow|file conflict|cannot create).*|^.*error: 403\b.*",
+    re.MULTILINE,
+)
 """What GitHub says of a push against its rules or without the right to push: the same push is not taken later either."""
 _REFUSED = re.compile(r"authentication failed|could not read (?:username|password)|error: 401\b", re.IGNORECASE)
 _FINAL = re.compile(r"(?:error:|HTTP) 4(?!08|29)\d\d\b")

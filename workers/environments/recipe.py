@@ -252,7 +252,7 @@ class Recipe:
         former = self.command[len(DEFAULT_COMMAND) :]
         if not self.command or not _is_of_some_tests(kept):
             self.command, self.directory = (*DEFAULT_COMMAND, *kept), self.here
-        elif former != tuple(kept) and _unmarked(former) == _unmarked(kept):
+        elif self.directory == self.here and former != tuple(kept) and _unmarked(former) == _unmarked(kept):
             self.command = (*DEFAULT_COMMAND, *_unmarked(kept))
 
     def _is_there(self, each: str) -> bool:

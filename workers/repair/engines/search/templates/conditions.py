@@ -6,8 +6,8 @@ by in-scope atoms after Nopol (Xuan et al. 2017). Type checks are what most fixe
 Oh 2022). Guards overfit, so those against None are likely only when the error speaks of NoneType.
 """
 
+import ast
 import re
-import sys
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -285,9 +285,9 @@ def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
 
 
 def _classes_beside(node: cst.BaseExpression, site: Site) -> list[str]:
-    """Classes of the module that a dotted class is of: a module of the project, or one of Python's that is loaded here."""
+    """Classes of the module that a dotted class is of: a module of the project, or `ast`."""
     if not isinstance(node, cst.Attribute):
         return []
     base = site.code(node.value)
-    python = vars(sys.modules[base]) if base in sys.stdlib_module_names and base in sys.modules else ()
-    return [f"{base}.{name}" for name in (*members(node, site), *python) if name[:1].isupper()]
+    nodes = vars(ast) if base == "ast" else ()
+    return [f"{base}.{name}" for name in (*members(node, site), *nodes) if name[:1].isupper()]
