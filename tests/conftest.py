@@ -25,6 +25,7 @@ import redis
 
 from memory.store import open_store
 from tests.literature import NODES, not_passed
+from workers.redaction import own_secrets
 
 REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox", "network_registry": "registry"}
 MEMORY = Path("/dev/shm")
@@ -112,6 +113,17 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI must have it: {what}", pytrace=False)
     pytest.skip(what)
+
+
+# ── Passwords ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(autouse=True)
+def secrets_of_one_test() -> Iterator[None]:
+    """A password that one test reads is not removed from the texts of the next."""
+    before = vars(own_secrets).copy()
+    yield
+    vars(own_secrets).update(before)
 
 
 # ── Redis ──────────────────────────────────────────────────────────────────────────────────────────────────────────
