@@ -116,7 +116,7 @@ def _tests(data: bytes | None) -> dict[str, str]:
 def _texts(clone: Clone, commit: Commit) -> dict[str, str]:
     with TemporaryDirectory() as folder:
         at = Path(folder) / "tree"
-        clone.export(commit.id, at)
+        clone.export(commit.id, at, "*.py")
         files = (path for path in at.rglob("*.py") if path.is_file() and path.stat().st_size <= LARGEST)
         return {str(path.relative_to(at)): path.read_text(errors="replace") for path in files}
 

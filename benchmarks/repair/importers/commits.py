@@ -108,9 +108,9 @@ class Clone:
             found[name] = {path: (int(added), int(taken)) for added, taken, path in rows if added != "-"}
         return found
 
-    def export(self, commit: str, at: Path) -> None:
-        """The commit's files, in a directory that does not exist yet."""
-        data = self._git("archive", "--format=tar", commit)
+    def export(self, commit: str, at: Path, *paths: str) -> None:
+        """The commit's files, all or those that git's patterns match, in a directory that does not exist yet."""
+        data = self._git("archive", "--format=tar", commit, *paths)
         at.mkdir(parents=True)
         subprocess.run(["tar", "--extract", "--directory", at], input=data, check=True)
 
