@@ -259,3 +259,10 @@ def test_the_right_edit_is_among_those_proposed(
 ) -> None:
     """A small bug of its kind is undone by one of the template's edits, to the letter."""
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
+
+
+def test_texts_have_no_running_extreme(edits: Callable[..., set[str]]) -> None:
+    """What gives a text is no operand of `max` and `min`; what gives something unknown may be."""
+    before = "def f(path: str, base):\n    return path.{}()\n"
+    assert edits("extreme_of_two", before.format("size"))
+    assert not edits("extreme_of_two", before.format("lower"))

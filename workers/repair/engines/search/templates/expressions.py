@@ -181,12 +181,14 @@ def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         )
     if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not isinstance(node, _MEASURED):
         return
+    if not may_be(site.kind(site.code(node)), NUMBER):
+        return
     if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
         return
     if not call:
         bounded = (f"{name}({site.code(node)}, {bound})" for name, bound in (("max", 0), ("max", 1), ("min", 1)))
         yield from site.replacements(node, bounded, weight=0.5)
-    names = [n for n in site.live if outer(site.kind(n)) in ("", NUMBER)][:4]
+    names = [n for n in site.live if may_be(site.kind(n), NUMBER)][:4]
     pairs = list(combinations(names, 2)) if call else [(name, site.code(node)) for name in names]
     both = (called,) if call else ("max", "min")
     for (one, other), weight in fading([pair for pair in pairs if pair[0] != pair[1]], step=0.2):
