@@ -20,7 +20,7 @@ from tempfile import NamedTemporaryFile
 import msgspec
 
 from memory.model import Attempt, Decision, Finding, TaskKind
-from memory.preferences.model import path_of, verdict
+from memory.preferences.model import verdict
 from memory.rewards import acceptance
 from memory.store import Store
 from memory.store.documents import Trajectory
@@ -193,13 +193,19 @@ def _remarks(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Itera
         )
 
 
+def _path_of(patch: str) -> str:
+    """The file that a unified diff changes; empty where it names none."""
+    named = (line[4:].split("\t")[0] for line in patch.splitlines() if line.startswith("+++ "))
+    return next(named, "").removeprefix("b/")
+
+
 def repair_prompt(signature: str, attempt: Attempt, earlier: Sequence[Attempt]) -> str:
     """What a model is asked: the failure, the code before the repair, and earlier failed attempts."""
     tried = "".join(f"- {each.reflection}\n" for each in earlier if each.reflection)
     parts = [
         "A test of this Python project fails. Answer with a unified diff that repairs it.",
         f"Failure:\n{signature}",
-        f"{path_of(attempt.patch)}:\n{before(attempt.patch)}",
+        f"{_path_of(attempt.patch)}:\n{before(attempt.patch)}",
     ]
     return "\n\n".join(parts + ([f"Tried without success:\n{tried}"] if tried else []))
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from memory.evaluation.rollback import current
-from memory.model import Task, TaskKind
+from memory.model import Task
 from memory.policy.learner import Learner
-from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, await_store, open_store
@@ -161,12 +160,7 @@ class Context:
             budget_seconds=self.settings.budget_seconds,
             limits=self.limits,
             progress=self.progress,
-            taste=partial(self.taste, TaskKind.REPAIR),
         )
-
-    def taste(self, kind: TaskKind, repository: str) -> PreferenceModel | None:
-        """The preference model of a repository, if one is in use."""
-        return preference_model(self.store, kind, repository)
 
     def model(self, task_id: str, repository: str) -> Model | None:
         """The model with the accounts of one task; None where none is set."""

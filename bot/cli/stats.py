@@ -239,11 +239,10 @@ def preferences(
 
     with refusing():
         context = command_context()
-        for kind in (TaskKind.REPAIR, TaskKind.REVIEW):
-            if train:
-                learn_preferences(context.store, kind, context.clock())
-            if deactivate:
-                context.store.models_in_use.remove(kind)
+        if train:
+            learn_preferences(context.store, context.clock())
+        if deactivate:
+            context.store.models_in_use.remove(TaskKind.REVIEW)
         if activate is not None:
             put_in_use(context.store, activate)
         models = known_models(context.store)

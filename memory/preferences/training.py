@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.intervals import Z
-from memory.model import Decision, Signal, TaskKind
+from memory.model import Signal, TaskKind
 from memory.preferences.model import (
     HeldOutResult,
     PreferenceModel,
     PreferenceOption,
     option_of_finding,
-    option_of_patch,
     verdict,
 )
 from memory.rewards import support
@@ -94,7 +93,7 @@ def within_quota(judged: Iterable[JudgedOption]) -> list[JudgedOption]:
 
 
 def pairs(judged: Sequence[JudgedOption]) -> list[PreferencePair]:
-    """Accepted over rejected, within a task, or within a rule (or error type) of one repository; each pair once.
+    """Accepted over rejected, within a task, or within a rule of one repository; each pair once.
 
     A pair counts as much as the weaker of its verdicts.
     """
@@ -118,21 +117,21 @@ def pairs(judged: Sequence[JudgedOption]) -> list[PreferencePair]:
     return [found[key] for key in sorted(found)]
 
 
-def train(judged: Iterable[JudgedOption], *, kind: TaskKind, now: datetime) -> PreferenceModel:
-    """A model of one kind of what was judged; the last fifth of the time is held out for its evaluation."""
+def train(judged: Iterable[JudgedOption], *, now: datetime) -> PreferenceModel:
+    """A model of what was judged; the last fifth of the time is held out for its evaluation."""
     known = within_quota(judged)
     earlier, later = split(known)
     data, asked = pairs(earlier), pairs(later)
     names = sorted({name for each in earlier for name in each.option.features})
     prior, *weights = _fit(data, names, L2)
     alone = _fit(data, (), 1.0)
-    digest = hashlib.sha256(json.dumps([METHOD, kind, L2]).encode())
+    digest = hashlib.sha256(json.dumps([METHOD, TaskKind.REVIEW, L2]).encode())
     for each in known:
         seen = [each.decision_id, each.task_id, each.verdict, str(each.known_at), asdict(each.option)]
         digest.update(json.dumps(seen, sort_keys=True).encode())
     return PreferenceModel(
         id=digest.hexdigest()[:16],
-        kind=kind,
+        kind=TaskKind.REVIEW,
         prior=prior,
         weights=dict(zip(names, weights, strict=True)),
         evaluation=evaluate(asked, _rows(asked, names) @ [prior, *weights], _rows(asked, ()) @ alone),
@@ -233,19 +232,19 @@ def _half_width(found: Sequence[PreferencePair], errors: Floats) -> float:
     return Z * sqrt(variance) / sum(pair.weight for pair in found)
 
 
-def learn_preferences(store: Store, kind: TaskKind, now: datetime) -> PreferenceModel:
+def learn_preferences(store: Store, now: datetime) -> PreferenceModel:
     """Train on all feedback so far, evaluate, and keep the model. That does not put it in use."""
-    model = train(judged_options(store, kind), kind=kind, now=now)
-    store.models.add(model.id, model, owner=kind, now=now)
+    model = train(judged_options(store), now=now)
+    store.models.add(model.id, model, owner=model.kind, now=now)
     return model
 
 
-def judged_options(store: Store, kind: TaskKind) -> list[JudgedOption]:
-    """The last decisions with feedback that counts, control arm included."""
-    decisions = {d.id: d for d in store.ledger.with_feedback(kind, limit=MOST)}
+def judged_options(store: Store) -> list[JudgedOption]:
+    """The last findings with feedback that counts, control arm included."""
+    decisions = {d.id: d for d in store.ledger.with_feedback(TaskKind.REVIEW, limit=MOST)}
     signals = store.ledger.live_signals_of(list(decisions))
     judged = [d for d in decisions.values() if verdict(signals[d.id])]
-    options = _options(store, kind, judged)
+    seen = store.posts.sightings_of([decision.id for decision in judged])
     return [
         JudgedOption(
             decision_id=decision.id,
@@ -255,28 +254,8 @@ def judged_options(store: Store, kind: TaskKind) -> list[JudgedOption]:
             teacher=teacher(signals[decision.id]),
             known_at=max(signal.created_at for signal in signals[decision.id]),
             verdict=verdict(signals[decision.id]),
-            option=options[decision.id],
+            option=option_of_finding(seen[decision.id].finding),
         )
         for decision in judged
-        if decision.id in options
+        if decision.id in seen
     ]
-
-
-def _options(store: Store, kind: TaskKind, judged: Sequence[Decision]) -> dict[str, PreferenceOption]:
-    """Findings, or proven patches, by decision."""
-    if kind is TaskKind.REVIEW:
-        seen = store.posts.sightings_of([decision.id for decision in judged])
-        return {found: option_of_finding(sighting.finding) for found, sighting in seen.items()}
-    stored = map(store.tasks.get, dict.fromkeys(decision.task_id for decision in judged))
-    return {
-        each.decision_id: option_of_patch(
-            each.patch,
-            template=each.shape.template if each.shape else "",
-            strategy=each.strategy,
-            share=each.proof.share,
-        )
-        for found in stored
-        if found
-        for each in found.task.attempts
-        if each.proof is not None
-    }

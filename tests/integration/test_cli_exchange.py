@@ -66,7 +66,7 @@ def test_a_model_that_shows_nothing_is_told_and_refused(home: Path) -> None:
     ran = apprentice(home, "preferences", "--train", "--json")
     assert ran.code == 0, ran.err
     models = ran.document()["models"]
-    assert {model["kind"] for model in models} == {"repair", "review"}
+    assert {model["kind"] for model in models} == {"review"}
     assert not any(model["active"] for model in models)
     ran = apprentice(home, "preferences", "--activate", models[0]["id"])
     assert ran.code == 2

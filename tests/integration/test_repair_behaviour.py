@@ -188,7 +188,7 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
         thorough=True,
     )
     sources = {TILL: (shop.tree / TILL).read_text(encoding="utf-8")}
-    comparer = Comparer(sources=sources, failure=FAILURE, suspicion=1.0, taste=None, verdicts={})
+    comparer = Comparer(sources=sources, failure=FAILURE, suspicion=1.0, verdicts={})
     field = comparer.field(listed, screen.observed, 1)
     assert clusters(field) == [[0], [1, 2]]
     told = telling(field, 1, 0, "diff")

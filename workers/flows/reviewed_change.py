@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory.history.lessons import HistoryLessons
-from memory.model import Attempt, Decision, Sighting, Task, TaskKind
+from memory.model import Attempt, Decision, Sighting, Task
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
+from memory.preferences.model import preference_model
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
 from memory.store.database import dump
 from workers.context import Context
@@ -183,7 +184,7 @@ def choose(
         repository=task.repository,
         arm=learner.arm(arm_key),
         made=made,
-        taste=context.taste(TaskKind.REVIEW, task.repository),
+        taste=preference_model(context.store, task.repository),
         learnings=learnings,
         past=hints(reviewed, known_lessons(task.repository, context)),
         sampled=sampled,

@@ -25,7 +25,6 @@ from memory.model import (
 )
 from memory.policy.learner import Learner
 from memory.policy.q_table import Remembered
-from memory.preferences.model import PreferenceModel
 from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
@@ -43,9 +42,8 @@ from workers.sandbox.run_tests import Project
 class RepairDeps:
     """What a repair works with. `session` opens a SearchSession from its arguments; `retries` are the modes to choose from.
 
-    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an
-    evaluation without memory; `gives_up` says that a repair may stop before its time where nothing is expected to be worth
-    its cost.
+    `limits` are those of one run; `remember` off is an evaluation without memory; `gives_up` says that a repair may stop
+    before its time where nothing is expected to be worth its cost.
     """
 
     sandbox: Sandbox
@@ -58,7 +56,6 @@ class RepairDeps:
     limits: Limits = field(default_factory=Limits)
     session: Callable[..., SearchSession] = SearchSession
     retries: tuple[RetryMode, ...] = tuple(RetryMode)
-    taste: Callable[[str], PreferenceModel | None] = lambda _repository: None
     remember: bool = True
     gives_up: bool = True
 

@@ -18,8 +18,6 @@ import msgspec
 
 from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
 from memory.parsing import read_module
-from memory.preferences.model import PreferenceModel, option_of_patch, rank
-from workers.diffs import unified
 from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind, kind_of
@@ -50,15 +48,13 @@ FAR_FETCHED = 0.2
 class PlausibleEdit:
     """A plausible edit and what is known of it. `observed` is how it behaves, None where that is unknown.
 
-    `size` is in characters. `liking` is how well people here like such edits, None where that is not known: it orders what
-    is worth about the same, and nothing else. `weight` is what maintainers' verdicts multiply its score by.
+    `size` is in characters. `weight` is what maintainers' verdicts multiply its score by.
     """
 
     candidate: Candidate
     observed: Observed | None
     kind: Kind
     size: int
-    liking: float | None = None
     weight: float = 1.0
 
 
@@ -155,8 +151,8 @@ class RankedField:
 def opinion(field: Field) -> RankedField:
     """Rank a field that is not empty."""
     worths = worth(field)
-    groups = [_best_first(group, worths, field) for group in clusters(field)]
-    groups = _clusters_best_first(groups, worths, field)
+    found = [_best_first(group, worths, field) for group in clusters(field)]
+    groups = sorted(found, key=lambda group: -_weight([worths[n] for n in group]))
     weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
     unknown = sum(edit.observed is None for edit in field.edits) if field.comparable() else 0
@@ -190,9 +186,9 @@ def worth(field: Field) -> list[float]:
 
 
 def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
-    """The edits of one cluster: they behave alike, so of those worth about the same the most liked, else the smallest is first.
+    """The edits of one cluster: they behave alike, so of those worth about the same the smallest is first.
 
-    Those that verdicts make twice as likely to be accepted are liked more, whatever their size.
+    Those that verdicts make twice as likely to be accepted come before it, whatever their size.
     """
     least = SAME * max(worths[n] for n in group)
 
@@ -200,23 +196,7 @@ def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> 
         near, edit = worths[n] >= least, field.edits[n]
         return not near, -round(log2(edit.weight)) * near, edit.size * near, -worths[n]
 
-    found = sorted(group, key=key)
-    return [found[place] for place in _liked_first([worths[n] for n in found], found, field)]
-
-
-def _clusters_best_first(groups: Sequence[list[int]], worths: Sequence[float], field: Field) -> list[list[int]]:
-    """The clusters by their weight; of about equal ones, the one whose best edit is most liked comes first."""
-    found = sorted(groups, key=lambda group: -_weight([worths[n] for n in group]))
-    weights = [_weight([worths[n] for n in group]) for group in found]
-    return [found[place] for place in _liked_first(weights, [group[0] for group in found], field)]
-
-
-def _liked_first(weights: Sequence[float], edits: Sequence[int], field: Field) -> Sequence[int]:
-    """The places of edits that come by weight, with the most liked of about equal ones first."""
-    strengths = [liking for n in edits if (liking := field.edits[n].liking) is not None]
-    if len(strengths) < len(edits):
-        return range(len(edits))
-    return rank(proven=[True] * len(edits), weights=weights, strengths=strengths)
+    return sorted(group, key=key)
 
 
 def _weight(worths: Sequence[float]) -> float:
@@ -233,7 +213,7 @@ def _confidence(field: Field, groups: int) -> Confidence:
 
 
 def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
-    """The doubt about the best edit, liked or not. Where others agree with it, its form says less."""
+    """The doubt about the best edit. Where others agree with it, its form says less."""
     kind = field.edits[best].kind
     alone = len(field.edits) == 1
     if kind.silences:
@@ -245,16 +225,6 @@ def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
     if worth_of_best < FAR_FETCHED * field.suspicion * field.edits[best].weight:
         return Doubt.FAR_FETCHED
     return Doubt.SEARCH_CUT if alone and not field.thorough else Doubt.NONE
-
-
-def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequence[str]) -> tuple[float, ...]:
-    """The strength of each candidate; `before` is the source of its module without it."""
-    diffs = (unified(each.path, old, each.source) for each, old in zip(candidates, before, strict=True))
-    options = [
-        option_of_patch(diff, template=each.template, strategy=each.strategy)
-        for each, diff in zip(candidates, diffs, strict=True)
-    ]
-    return tuple(taste.strengths(options))
 
 
 # ── What is known of plausible edits, to be ranked by it ──
@@ -281,14 +251,13 @@ Observing = Callable[[Candidate, Observe], Observed | None]
 class Comparer:
     """Compares candidates for one failure.
 
-    `suspicion` is the score of the likeliest place of the fault; `taste` knows what maintainers prefer, where it is known;
-    `verdicts` is what theirs made of the scores, by template.
+    `suspicion` is the score of the likeliest place of the fault; `verdicts` is what maintainers' made of the scores, by
+    template.
     """
 
     sources: Mapping[str, str]
     failure: Failure
     suspicion: float
-    taste: PreferenceModel | None
     verdicts: Mapping[str, float]
 
     def field(self, listed: Shortlist, observe: Observing, seed: int) -> Field:
@@ -296,23 +265,20 @@ class Comparer:
         candidates = listed.candidates
         before = [self.sources.get(each.path, "") for each in candidates]
         observed: list[Observed | None] = [None] * len(candidates)
-        likings: Sequence[float | None] = [None] * len(candidates)
         unedited = None
         if len(candidates) > 1:
             wanted = _observe(candidates, seed)
             observed = [observe(candidate, wanted) for candidate in candidates]
             unedited = observe(candidates[0], msgspec.structs.replace(wanted, unedited=True))
-            likings = liking(self.taste, candidates, before) if self.taste else likings
         edits = (
             PlausibleEdit(
                 candidate=candidate,
                 observed=seen,
                 kind=kind_of(old, candidate.source),
                 size=changed_characters(old, candidate.source),
-                liking=liked,
                 weight=self.verdicts.get(candidate.template, 1.0),
             )
-            for candidate, old, seen, liked in zip(candidates, before, observed, likings, strict=True)
+            for candidate, old, seen in zip(candidates, before, observed, strict=True)
         )
         return Field(
             edits=tuple(edits),

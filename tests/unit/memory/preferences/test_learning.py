@@ -62,19 +62,18 @@ def test_silence_and_outsiders_are_no_data(store: Store, learner: Learner) -> No
                               (("silent", Arm.LEARNED), ("outside", Arm.LEARNED), ("liked", Arm.CONTROL)))  # fmt: skip
     say(learner, outside, SignalKind.REJECTED, role="read")
     say(learner, liked, SignalKind.ACCEPTED)
-    (found,) = judged_options(store, TaskKind.REVIEW)
+    (found,) = judged_options(store)
     assert (found.decision_id, found.verdict, found.label) == (liked.id, 1.0, "B006")
     assert silent.id != found.decision_id
-    assert judged_options(store, TaskKind.REPAIR) == []
 
 
 def test_what_is_taken_back_is_forgotten(store: Store, learner: Learner) -> None:
     """A retracted verdict leaves nothing to train on."""
     decision = seen(store, learner, finding("f"))
     source = say(learner, decision, SignalKind.REJECTED)
-    assert len(judged_options(store, TaskKind.REVIEW)) == 1
+    assert len(judged_options(store)) == 1
     learner.retract(decision.id, SignalKind.REJECTED, source)
-    assert judged_options(store, TaskKind.REVIEW) == []
+    assert judged_options(store) == []
 
 
 @pytest.fixture
@@ -102,19 +101,19 @@ def test_a_model_is_trained_kept_and_put_in_force(store: Store, unhurried: Learn
     """From the verdicts in the store to a taste that tells source files from tests; the same data is kept once."""
     judged_reviews(store, unhurried, 110)
     now = unhurried._clock()
-    trained = learn_preferences(store, TaskKind.REVIEW, now)
-    learn_preferences(store, TaskKind.REVIEW, now + timedelta(days=1))
+    trained = learn_preferences(store, now)
+    learn_preferences(store, now + timedelta(days=1))
     assert trained.evaluation.refusal == ""
-    assert preference_model(store, TaskKind.REVIEW, "o/r") is None, "trained is not in force"
+    assert preference_model(store, "o/r") is None, "trained is not in force"
     activate(store, trained.id)
     assert [(t.id, active) for t, active in known_models(store)] == [(trained.id, True)]
-    known = preference_model(store, TaskKind.REVIEW, "o/other")
+    known = preference_model(store, "o/other")
     assert known is not None
     liked, not_liked = strengths(known.strengths, "src/b.py", "tests/test_b.py")
     assert liked > not_liked
     assert store.models_in_use.remove(TaskKind.REVIEW)
     assert not store.models_in_use.remove(TaskKind.REVIEW)
-    assert preference_model(store, TaskKind.REVIEW, "o/r") is None
+    assert preference_model(store, "o/r") is None
 
 
 def strengths(of: object, *paths: str) -> Sequence[float]:
@@ -125,26 +124,25 @@ def strengths(of: object, *paths: str) -> Sequence[float]:
 
 def test_a_model_that_shows_nothing_is_not_put_in_force(store: Store, learner: Learner) -> None:
     """Activation is refused with the reason; so is a model that does not exist."""
-    trained = learn_preferences(store, TaskKind.REVIEW, learner._clock())
+    trained = learn_preferences(store, learner._clock())
     with pytest.raises(StoreError, match="may not be used: too little to tell"):
         activate(store, trained.id)
     with pytest.raises(StoreError, match="no reward model nowhere"):
         activate(store, "nowhere")
-    assert preference_model(store, TaskKind.REVIEW, "o/r") is None
+    assert preference_model(store, "o/r") is None
 
 
-def test_one_model_of_a_kind_is_in_use(store: Store, learner: Learner) -> None:
-    """Another one takes its place, the other kind's stays; a known id is left as it is, a wrong one changes nothing."""
-    untrained = learn_preferences(store, TaskKind.REPAIR, learner._clock())
+def test_one_model_is_in_use(store: Store, learner: Learner) -> None:
+    """Another one takes its place; a known id is left as it is, a wrong one changes nothing."""
+    untrained = learn_preferences(store, learner._clock())
     usable = replace(untrained, evaluation=replace(untrained.evaluation, refusal=""), teachers=2)
-    for name, kind in (("m1", TaskKind.REVIEW), ("m2", TaskKind.REVIEW), ("m3", TaskKind.REPAIR)):
-        made = replace(usable, id=name, kind=kind)
-        assert store.models.add(name, made, owner=kind, now=learner._clock())
-        assert not store.models.add(name, usable, owner=kind, now=learner._clock())
-    for name in ("m1", "m3", "m2"):
+    for name in ("m1", "m2"):
+        made = replace(usable, id=name)
+        assert store.models.add(name, made, owner=made.kind, now=learner._clock())
+        assert not store.models.add(name, usable, owner=made.kind, now=learner._clock())
         activate(store, name)
     with pytest.raises(StoreError, match="no reward model m4"):
         activate(store, "m4")
     in_use = [(model.id, active) for model, active in known_models(store)]
-    assert in_use == [("m3", True), ("m2", True), ("m1", False), (untrained.id, False)]
-    assert preference_model(store, TaskKind.REVIEW, "o/r") == replace(usable, id="m2", kind=TaskKind.REVIEW)
+    assert in_use == [("m2", True), ("m1", False), (untrained.id, False)]
+    assert preference_model(store, "o/r") == replace(usable, id="m2")

@@ -8,11 +8,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memory.model import TaskKind
-from memory.preferences.model import PreferenceOption, rank
+from memory.preferences.model import PreferenceOption
 from memory.preferences.training import (
     LEAST_PAIRS,
     LEAST_TASKS,
@@ -51,7 +48,7 @@ def history(judge: Judge, *, reviews: int, taste: float, seed: int = 1) -> list[
 
 def test_without_data_the_model_is_the_prior(judge: Judge) -> None:
     """No pairs leave every weight at 0, so that strengths are the prior's log-odds."""
-    trained = train([], kind=TaskKind.REVIEW, now=NOW)
+    trained = train([], now=NOW)
     options = [PreferenceOption(prior=chance, features={"nice": 1.0}) for chance in (0.2, 0.5)]
     assert trained.strengths(options) == pytest.approx([np.log(0.25), 0.0])
     assert trained.evaluation.refusal.startswith("too little to tell: 0 held-out pairs")
@@ -59,7 +56,7 @@ def test_without_data_the_model_is_the_prior(judge: Judge) -> None:
 
 def test_a_taste_is_learned_and_let_through(judge: Judge) -> None:
     """Where people like a feature, the model foretells their later choices, well calibrated, and may be used."""
-    trained = train(history(judge, reviews=200, taste=4.0), kind=TaskKind.REVIEW, now=NOW)
+    trained = train(history(judge, reviews=200, taste=4.0), now=NOW)
     assert trained.weights["nice"] > 1.0
     assert abs(trained.weights["noise"]) < 1.0
     found = trained.evaluation
@@ -70,13 +67,13 @@ def test_a_taste_is_learned_and_let_through(judge: Judge) -> None:
 
 def test_noise_is_refused(judge: Judge) -> None:
     """Where nothing is to be liked, no model is let through."""
-    trained = train(history(judge, reviews=200, taste=0.0), kind=TaskKind.REVIEW, now=NOW)
+    trained = train(history(judge, reviews=200, taste=0.0), now=NOW)
     assert trained.evaluation.refusal == "not shown to be better than the prior"
 
 
 def test_few_verdicts_are_refused_however_clear(judge: Judge) -> None:
     """A perfect order of too few held-out pairs shows nothing."""
-    trained = train(history(judge, reviews=20, taste=50.0), kind=TaskKind.REVIEW, now=NOW)
+    trained = train(history(judge, reviews=20, taste=50.0), now=NOW)
     assert trained.evaluation.pairs < LEAST_PAIRS or trained.evaluation.tasks < LEAST_TASKS
     assert trained.evaluation.refusal.startswith("too little to tell")
 
@@ -84,10 +81,10 @@ def test_few_verdicts_are_refused_however_clear(judge: Judge) -> None:
 def test_the_version_hangs_on_data_and_method_alone(judge: Judge) -> None:
     """The same data gives the same model under the same id, in any order and at any time; one more verdict another."""
     judged = history(judge, reviews=60, taste=2.0)
-    one = train(judged, kind=TaskKind.REVIEW, now=NOW)
-    again = train(judged[::-1], kind=TaskKind.REVIEW, now=datetime(2027, 1, 1, tzinfo=UTC))
+    one = train(judged, now=NOW)
+    again = train(judged[::-1], now=datetime(2027, 1, 1, tzinfo=UTC))
     assert replace(again, created_at=NOW) == one
-    assert train(judged[1:], kind=TaskKind.REVIEW, now=NOW).id != one.id
+    assert train(judged[1:], now=NOW).id != one.id
 
 
 def test_nothing_of_the_later_time_is_trained_on(judge: Judge) -> None:
@@ -102,19 +99,19 @@ def test_nothing_of_the_later_time_is_trained_on(judge: Judge) -> None:
 def test_one_teacher_reaches_no_further_than_taught(judge: Judge) -> None:
     """What one person alone has taught ranks only where they taught it; with two it ranks everywhere."""
     judged = history(judge, reviews=40, taste=2.0)
-    alone = train([replace(j, teacher=1) for j in judged], kind=TaskKind.REVIEW, now=NOW)
+    alone = train([replace(j, teacher=1) for j in judged], now=NOW)
     assert alone.reaches("o/r")
     assert not alone.reaches("o/other")
     hardly = [*(replace(j, teacher=1) for j in judged), judge("more", task="more", label="F401", teacher=2)]
-    assert train(hardly, kind=TaskKind.REVIEW, now=NOW).teachers == 1, "a word that is compared with none"
-    assert train(judged, kind=TaskKind.REVIEW, now=NOW).reaches("o/other")
+    assert train(hardly, now=NOW).teachers == 1, "a word that is compared with none"
+    assert train(judged, now=NOW).reaches("o/other")
 
 
 def test_a_rule_that_is_disliked_ranks_last(judge: Judge) -> None:
     """Findings of one rule are told from those of another, where their features are alike otherwise."""
     judged = [replace(j, option=replace(j.option, features={"rule=" + ("B006" if j.verdict > 0 else "F401"): 1.0}))
               for j in history(judge, reviews=60, taste=0.0)]  # fmt: skip
-    model = train(judged, kind=TaskKind.REVIEW, now=NOW)
+    model = train(judged, now=NOW)
     liked, disliked = model.strengths(
         [PreferenceOption(prior=0.5, features={f"rule={n}": 1.0}) for n in ("B006", "F401")]
     )
@@ -143,17 +140,3 @@ def test_pairs_of_few_tasks_make_wide_intervals(judge: Judge) -> None:
         return result.high - result.low
 
     assert found(24) > 2 * found(240)
-
-
-@given(st.lists(st.tuples(st.booleans(), st.floats(0.0, 1.0), st.floats(-1e9, 1e9)), min_size=1, max_size=12))
-def test_ranking_never_overrules_tests(items: list[tuple[bool, float, float]]) -> None:
-    """Whatever people like, everything proven stands before everything that is not."""
-    proven, weights, strengths = zip(*items, strict=True)
-    order = rank(proven=proven, weights=weights, strengths=strengths)
-    assert sorted(order) == list(range(len(items)))
-    assert [proven[n] for n in order] == sorted(proven, reverse=True)
-
-
-def test_liking_orders_equals_alone() -> None:
-    """Of about equal weights the liked one comes first; a weight that is twice as large is not overruled."""
-    assert rank(proven=[True] * 3, weights=[0.42, 0.40, 0.9], strengths=[0.0, 5.0, -5.0]) == [2, 1, 0]

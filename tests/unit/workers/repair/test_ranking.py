@@ -32,10 +32,6 @@ def of_kinds(before: Field, *kinds: Kind) -> Field:
     return replace(before, edits=tuple(replace(e, kind=kind) for e, kind in zip(before.edits, kinds, strict=True)))
 
 
-def liked(before: Field, *likings: float) -> Field:
-    return replace(before, edits=tuple(replace(e, liking=each) for e, each in zip(before.edits, likings, strict=True)))
-
-
 def test_a_single_edit_is_unique() -> None:
     """Nothing else passes the tests, and nothing is to be asked."""
     judged = opinion(field((0.5, None)))
@@ -127,24 +123,6 @@ def test_a_field_without_one_of_its_edits_is_about_the_others() -> None:
     left = three.only((three.edits[0].candidate, three.edits[2].candidate))
     assert [edit.candidate.score for edit in left.edits] == [0.5, 0.3]
     assert opinion(left).confidence is Confidence.AGREED
-
-
-def test_liking_orders_what_is_worth_about_the_same() -> None:
-    """Within a cluster and between clusters; without a liking, or where the worth differs, it says nothing."""
-    alike = field((0.50, behaves("a")), (0.49, behaves("a")))
-    assert opinion(alike).order == (0, 1)
-    assert opinion(liked(alike, 0.0, 1.0)).order == (1, 0)
-    apart = field((0.50, behaves("a")), (0.49, behaves("b")))
-    assert opinion(liked(apart, 0.0, 1.0)).order == (1, 0)
-    unequal = field((0.9, behaves("a")), (0.2, behaves("a")))
-    assert opinion(liked(unequal, 0.0, 9.0)).order == (0, 1)
-
-
-def test_a_field_of_some_keeps_their_liking() -> None:
-    """What leaves the field takes its liking along."""
-    whole = liked(field((0.5, None), (0.4, None)), 1.0, 2.0)
-    assert [edit.liking for edit in whole.only([whole.edits[1].candidate]).edits] == [2.0]
-    assert field((0.5, None)).only(()).edits == ()
 
 
 def test_of_edits_that_behave_alike_the_accepted_kind_is_first() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.model import Arm, Finding, Severity, TaskKind
+from memory.model import Arm, Finding, Severity
 from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel
 from memory.preferences.training import train
@@ -28,7 +28,7 @@ def finding(path: str, severity: Severity = Severity.MINOR) -> Finding:
 
 def taste(**weights: float) -> PreferenceModel:
     """A model that prefers these features."""
-    return replace(train([], kind=TaskKind.REVIEW, now=NOW), weights=weights)
+    return replace(train([], now=NOW), weights=weights)
 
 
 def test_the_worst_chooses_first_and_of_equals_the_first_in_the_change() -> None:

@@ -63,7 +63,6 @@ def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, second
         sources=case.sources,
         weights=memory.weights(),
         verdicts=memory.verdicts,
-        taste=deps.taste(case.task.repository) if case.remembers else None,
         limits=deps.limits,
         searched_by=searched_by,
         proven_by=proven_by,

@@ -12,7 +12,6 @@ from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
 from memory.parsing import parsed
-from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
@@ -68,14 +67,13 @@ class SearchSession:
         sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
         verdicts: Mapping[str, float] = {},
-        taste: PreferenceModel | None = None,
         limits: Limits | None = None,
         searched_by: float = math.inf,
         proven_by: float = math.inf,
     ) -> None:
         """No comparison lasts past `searched_by`, no proof past `proven_by` (of time.monotonic). `sources` are the Python files
         of the project, if they were read already. `weights` multiply the templates' priors, of which `verdicts` is the
-        maintainers' part; `taste` orders what is worth the same.
+        maintainers' part.
         """
         self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._failure = failure
@@ -91,9 +89,7 @@ class SearchSession:
         self._suspects = [each for each in found if project.paths.hold(each.path)]
         self._space = SearchSpace(sources=self.sources, suspects=self._suspects, failure=failure, weights=weights or {})
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
-        self._comparer = Comparer(
-            sources=self.sources, failure=failure, suspicion=suspicion, taste=taste, verdicts=verdicts
-        )
+        self._comparer = Comparer(sources=self.sources, failure=failure, suspicion=suspicion, verdicts=verdicts)
         wanted = screening_tests(reproduction, failure, self._suspects)
         self._open = open_pool(sandbox, project, wanted, limits=limits)
         self._searched_by = searched_by
