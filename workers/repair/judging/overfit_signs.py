@@ -25,7 +25,6 @@ class Kind(Enum):
     NARROWED = ("narrowed", 0.5)
     DROPPED = ("dropped", 0.4)
     GUARD = ("guard", 0.5)
-    HANDLED = ("handled error", 0.3)
     UNREAD = ("unread variable", 0.4)
     CONSTANT_CONDITION = ("constant condition", 0.2)
     CONSTANT_RESULT = ("constant result", 0.15)
@@ -162,8 +161,6 @@ def _of_statements(change: TreeChange) -> Kind:
         return Kind.SPECIAL_CASE
     if guards and not any(isinstance(old, ast.If) for old in change.before):
         return Kind.GUARD
-    if any(isinstance(node, ast.Try) for node in added) and not any(isinstance(old, ast.Try) for old in change.before):
-        return Kind.HANDLED
     if len(change.after) == 1 and isinstance(change.after[0], (ast.Pass, ast.Continue)) and change.before:
         return Kind.DELETED
     counted = not change.looped and not change.before and all(isinstance(node, ast.AugAssign) for node in change.after)

@@ -51,11 +51,6 @@ def weight(parcel, rates):
             "    try:\n        parcel.seal()\n    except KeyError:\n        pass\n",
             Kind.SWALLOWED,
         ),
-        (
-            "    parcel.seal()\n",
-            "    try:\n        parcel.seal()\n    except KeyError:\n        return 0\n",
-            Kind.HANDLED,
-        ),
         ("    parcel.seal()\n", "    if parcel.size == 17:\n        return 40\n    parcel.seal()\n", Kind.SPECIAL_CASE),
         ("    parcel.seal()\n", "    if parcel.size == 0:\n        return 1\n    parcel.seal()\n", Kind.GUARD),
         ("rates[parcel.size] + 1", "rates[parcel.size + 1] + 1", Kind.PLAIN),
