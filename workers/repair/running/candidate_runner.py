@@ -131,7 +131,6 @@ class Screened:
 
     verdict: ScreenVerdict
     slow: bool = False
-    ran: bool = True
     swapped: bool = False
     together: bool = False
     late: bool = False
@@ -188,7 +187,7 @@ class CandidateRunner:
     def screen(self, step: ScheduledCandidate) -> Screened:
         """Try one candidate with the time of its level."""
         if self.deadline():
-            return Screened(verdict=implausible(step.candidate, TIMEOUT, TOO_LONG), ran=False, late=True)
+            return Screened(verdict=implausible(step.candidate, TIMEOUT, TOO_LONG), late=True)
         if self._server is None or self._baseline is None:
             return Screened(verdict=self._screen_apart(step.candidate))
         try:
@@ -201,9 +200,7 @@ class CandidateRunner:
         if answer.how == "early":
             return Screened(verdict=self._screen_apart(step.candidate))
         verdict = verdict_of(step.candidate, answer)
-        return Screened(
-            verdict=verdict, slow=answer.ended == "cpu", ran=answer.how != "compile", swapped=answer.how == "swap"
-        )
+        return Screened(verdict=verdict, slow=answer.ended == "cpu", swapped=answer.how == "swap")
 
     @property
     def takes_several(self) -> bool:

@@ -117,8 +117,8 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
-    `how` is "swap", "fresh", "compile" (it does not) or "early" (the file cannot be imported anew there); `ended` is
-    "answered", "cpu", "wall" or "died".
+    `how` is "swap", "fresh" or "early" (the file cannot be imported anew there); `ended` is "answered", "cpu", "wall" or
+    "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked
     for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end

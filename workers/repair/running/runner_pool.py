@@ -84,7 +84,7 @@ class RunnerPool:
         """
         schedule = TimeoutSchedule(candidates)
         for scheduled, screened in self._screened(schedule, deadline):
-            self.test_runs += screened.ran
+            self.test_runs += not screened.late
             self.swapped += screened.swapped
             self.together += screened.together
             if not screened.late and not (screened.slow and schedule.retry_later(scheduled)):

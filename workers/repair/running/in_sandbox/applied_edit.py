@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .children import Child, Message, answer_of
+from .children import Message
 from .codeswap import put
 
 
@@ -20,19 +20,6 @@ class AppliedEdit:
         """Write it; of several each is written when its turn comes."""
         if self._path is not None and not self.request["sources"]:
             put(self._path, self.request["source"].encode())
-
-    def refused(self) -> Message | None:
-        """When it does not compile, the answer that says so."""
-        if self._path is None:
-            return None
-        if self.request["sources"]:
-            return answer_of(Child(None, "died", 0.0), "swap")
-        try:
-            compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            known = {"error_type": type(error).__name__, "message": str(error)}
-            return answer_of(Child(known, "answered", 0.0), "compile")
-        return None
 
     def undo(self) -> None:
         if self._path is not None:

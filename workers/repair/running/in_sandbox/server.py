@@ -282,8 +282,8 @@ class ForkPlugin:
         for request in iter(self._host.read, None):
             edit = AppliedEdit(self._opening["root"], request)
             edit.make()
-            answer = warm.ask(edit.request) or edit.refused()
-            if answer is None and request["path"] in early:
+            answer = warm.ask(edit.request)
+            if answer is None and (request["path"] in early or request["sources"]):
                 answer = answer_of(Child(None, "died", 0.0), "early")
             for step in _steps(request) if answer is None else ():
                 side = fork(step["cpu"][1])
