@@ -45,7 +45,7 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "what the test mentions": "_mentions",
         "missing names": "_likely_definitions",
         "constructors": "_constructors",
-        "conditions around": "_deciding",
+        "branches after": "_elifs",
         "headers and constants": "_outside",
         "less for what assertions call": "_lowered",
     }
