@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,11 +109,18 @@ def connect(url: str) -> Database:
 
 def insert_new(connection: Connection, table: Table, row: Row) -> bool:
     """Insert `row` unless a unique key of it is taken; says whether it was inserted."""
-    return connection.execute(inserting_new(connection.dialect.name, table), row).first() is not None
+    return len(insert_several(connection, table, [row])) == 1
+
+
+def insert_several(connection: Connection, table: Table, rows: Iterable[Row]) -> list[str]:
+    """Insert the rows of which no unique key is taken, in the order of their keys; gives the first column of each new key."""
+    in_lock_order = sorted(rows, key=itemgetter(*table.primary_key.columns.keys()))
+    statement = _inserting_new(connection.dialect.name, table)
+    return list(connection.execute(statement, in_lock_order).scalars()) if in_lock_order else []
 
 
 @cache
-def inserting_new(dialect: str, table: Table) -> Executable:
+def _inserting_new(dialect: str, table: Table) -> Executable:
     """An INSERT of rows of which no unique key is taken, which gives their keys; made once, as making it takes long."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(table).on_conflict_do_nothing().returning(*table.primary_key)

@@ -9,11 +9,10 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
 from memory.model import PastFinding
-from memory.store.database import Database, Row, changed, dialect_insert, dump, in_batches, load
+from memory.store.database import Database, Row, changed, dialect_insert, dump, in_batches, insert_several, load
 from memory.store.tables import documents
 
 Body = TypeVar("Body")
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Documents:
     def add(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> bool:
         """Keep a document; False, and nothing changed, when its key is known."""
         with self.database.writing() as connection:
-            return insert(connection, [document_row(self.kind, key, body, owner, now)]) == 1
+            return bool(insert_several(connection, documents, [document_row(self.kind, key, body, owner, now)]))
 
     def put(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> None:
         """Keep a document in the place of the one with the same key."""
@@ -99,12 +98,6 @@ class Documents:
     def _load(self, query: Select[str, str], as_a: type[Body]) -> list[Body]:
         with self.database.reading() as connection:
             return [load(as_a, row.body) for row in connection.execute(query)]
-
-
-def insert(connection: Connection, rows: Iterable[Row]) -> int:
-    """Insert the documents whose keys are not taken; returns how many."""
-    statement = dialect_insert(connection, documents).on_conflict_do_nothing().returning(documents.c.key)
-    return sum(len(connection.execute(statement, batch).all()) for batch in in_batches(rows, _BATCH))
 
 
 def upsert(connection: Connection, row: Row) -> None:
@@ -181,7 +174,7 @@ class PastFindings:
         """Keep findings, and that the past was read so far, together."""
         rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
         with self.database.writing() as connection:
-            insert(connection, rows)
+            insert_several(connection, documents, rows)
             upsert(connection, document_row(_WALKED, repository, walked, repository, None))
 
     def conclude(self, repository: str, lessons: object | None) -> None:

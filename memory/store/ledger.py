@@ -23,7 +23,7 @@ from memory.model import (
     period_of,
 )
 from memory.store import pools, totals
-from memory.store.database import Database, Row, in_batches, insert_new, inserting_new, load, row_of
+from memory.store.database import Database, Row, in_batches, insert_new, insert_several, load, row_of
 from memory.store.documents import Documents, document_row, upsert
 from memory.store.pools import MILLION, QUORUM
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
@@ -68,7 +68,7 @@ class Ledger:
         with self.database.writing() as connection:
             _require_decisions(connection, (signal.decision_id for signal, _ in by_id.values()))
             rows = [_of_signal(signal) for signal, _ in by_id.values()]
-            new = _insert(connection, signals, rows)
+            new = insert_several(connection, signals, rows)
             totals.add(connection, (part for key in new for part in by_id[key][1]))
             return len(new)
 
@@ -77,7 +77,7 @@ class Ledger:
         by_id = {outcome.decision_id: parts for outcome, parts in judged}
         with self.database.writing() as connection:
             rows: list[Row] = [{"decision_id": key, "created_at": now} for key in by_id]
-            new = _insert(connection, withdrawals, rows)
+            new = insert_several(connection, withdrawals, rows)
             totals.add(connection, (part for key in new for part in by_id[key]))
             return len(new)
 
@@ -319,16 +319,6 @@ def _of_decision(decision: Decision) -> Row:
 def _of_signal(signal: Signal) -> Row:
     weight = round(signal.weight * MILLION)
     return row_of(signals, signal, actor=signal.actor.id, login=signal.actor.login, weight_millionths=weight)
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[str]:
-    """Insert the rows of which no unique key is taken, in the order of their ids; gives the ids of those inserted."""
-    if not rows:
-        return []
-    (key,) = table.primary_key
-    statement = inserting_new(connection.dialect.name, table)
-    in_lock_order = sorted(rows, key=lambda row: str(row[key.name]))
-    return list(connection.execute(statement, in_lock_order).scalars())
 
 
 def _known(connection: Connection, ids: Iterable[str]) -> set[str]:

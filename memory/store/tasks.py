@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from memory.errors import StoreError
 from memory.model import Attempt, Post, PostKind, Sighting, Task, TaskKind
-from memory.store.database import Database, Row, changed, dump, in_batches, insert_new, load, row_of
+from memory.store.database import Database, Row, changed, dump, in_batches, insert_new, insert_several, load, row_of
 from memory.store.tables import attempts, posts, sightings, tasks
 
 
@@ -168,8 +168,7 @@ class Posts:
     def add_sightings(self, new: Iterable[Sighting]) -> int:
         """Remember sightings; one of a known (repository, number, decision) is left as it is. Returns how many were new."""
         with self.database.writing() as connection:
-            in_lock_order = sorted(new, key=lambda one: (one.repository, one.number, one.decision_id))
-            return sum(insert_new(connection, sightings, _sighting_row(one)) for one in in_lock_order)
+            return len(insert_several(connection, sightings, map(_sighting_row, new)))
 
     def update_sightings(self, known: Iterable[Sighting]) -> None:
         """Overwrite known sightings after a later round: where they are now, how often they returned."""
