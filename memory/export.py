@@ -160,7 +160,7 @@ def _patches(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Itera
     """The judged patches, and the ones shown beside them and not chosen."""
     for decision, opinion in verdicts.values():
         stored, experience = store.tasks.get(decision.task_id), store.experiences.get(decision.id)
-        attempts = stored.task.attempts if stored else ()
+        attempts = stored.attempts if stored else ()
         attempt = next((each for each in attempts if each.decision_id == decision.id), None)
         if attempt is None or attempt.proof is None or experience is None:
             continue

@@ -34,7 +34,7 @@ from bot.playground.demo_environment import (
 )
 from bot.playground.server import directory
 from memory.explain import Explanation, explain
-from memory.model import Action, Attempt, Sighting, Task
+from memory.model import Action, Attempt, Sighting
 from memory.model.jobs import JobState
 from memory.rewards import EXPECTED, EXPECTED_PROOF
 from memory.skills import written_out
@@ -50,14 +50,14 @@ class DemoRepair:
     """A repair as the maintainer sees it. `seconds` runs from opening the issue to the pull request."""
 
     pull: ShownPull
-    task: Task
+    attempts: Sequence[Attempt]
     proven: Attempt
     seconds: float
 
     @property
     def candidates(self) -> int:
         """Of all attempts together."""
-        return sum(attempt.candidates for attempt in self.task.attempts)
+        return sum(attempt.candidates for attempt in self.attempts)
 
 
 def run(out: Console, *, stay: bool, log: bool) -> int:
@@ -106,8 +106,8 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
     pull = demo.wait(f"a pull request that fixes #{issue}", look)
     seconds = time.monotonic() - began
     stored = demo.store.tasks.by_repository(*demo.store.named(REPOSITORY))
-    task = next(each.task for each in stored if each.task.number == issue)
-    proven = next(attempt for attempt in task.attempts if attempt.proof is not None)
+    attempts = next(each.attempts for each in stored if each.task.number == issue)
+    proven = next(attempt for attempt in attempts if attempt.proof is not None)
     assert proven.proof is not None
     demo.say(f"draft pull request #{pull.number}: {pull.title}")
     demo.out.print(Syntax(proven.patch, "diff", background_color="default"))
@@ -115,19 +115,19 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
         f"proof: {len(proven.proof.passed_after)} failing test passes, whole suite {proven.proof.suite.passed} passed "
         f"and {proven.proof.suite.failed} failed, run {proven.proof.repeats} times in the sandbox"
     )
-    demo.say(_counts(task, proven))
+    demo.say(_counts(attempts, proven))
     written = proven.patch.splitlines()
     demo.insist(any(line in written for line in remedy), f"the patch is the one that {MAINTAINER} wants")
     demo.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
-    return DemoRepair(pull=pull, task=task, proven=proven, seconds=seconds)
+    return DemoRepair(pull=pull, attempts=attempts, proven=proven, seconds=seconds)
 
 
-def _counts(task: Task, proven: Attempt) -> str:
+def _counts(attempts: Sequence[Attempt], proven: Attempt) -> str:
     """What each number of candidates in the log and in the pull request counts."""
-    tried, rivals = (sum(getattr(each, name) for each in task.attempts) for name in ("candidates", "rivals"))
+    tried, rivals = (sum(getattr(each, name) for each in attempts) for name in ("candidates", "rivals"))
     return (
         f"candidates: {proven.candidates} by {proven.strategy}, which the pull request names; {tried} in "
-        f"{counted(len(task.attempts), 'attempt')}, which the table below names; {rivals} more to look for a rival fix"
+        f"{counted(len(attempts), 'attempt')}, which the table below names; {rivals} more to look for a rival fix"
     )
 
 
@@ -307,7 +307,7 @@ def reasons(first: DemoRepair, second: DemoRepair, without: RepairWithoutMemory,
     right = f"{now}, to the letter, {push}; the repair did not see that text" if is_restored else f"{now} not {push}"
     learned = "the one" if found and found == taught else "not the one"
     edit = "" if found is None else f": {written_out(found)}"
-    attempts = ", ".join(f"{each.strategy} ({each.candidates})" for each in second.task.attempts)
+    attempts = ", ".join(f"{each.strategy} ({each.candidates})" for each in second.attempts)
     fewer = "fewer" if second.candidates < first.candidates else "not fewer"
     less = "less" if second.seconds < first.seconds else "not less"
     return [

@@ -324,4 +324,3 @@ class Task:
     sha: str
     number: int
     created_at: datetime
-    attempts: tuple[Attempt, ...] = field(default=())

@@ -8,15 +8,19 @@ from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from memory.errors import StoreError
 from memory.model import Attempt, Post, PostKind, Sighting, Task, TaskKind
-from memory.store.database import Database, Row, changed, dump, in_batches, insert_new, insert_several, load, row_of
+from memory.store.database import Database, Row, changed, in_batches, insert_new, insert_several, load, row_of
 from memory.store.tables import attempts, posts, sightings, tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask:
-    """A task in its present state. `status` is empty until it ends; `summary` is the JSON that it ended with."""
+    """A task in its present state, with its attempts in the order they were made.
+
+    `status` is empty until it ends; `summary` is the JSON that it ended with.
+    """
 
     task: Task
+    attempts: tuple[Attempt, ...]
     status: str
     summary: str
 
@@ -28,19 +32,19 @@ class Tasks:
     database: Database
 
     def add(self, task: Task) -> bool:
-        """Store a task and the attempts it comes with; False, and nothing changed, when its id is known."""
-        row = row_of(tasks, task, status="", summary="", body=dump(replace(task, attempts=())))
+        """Store a task; False, and nothing changed, when its id is known."""
         with self.database.writing() as connection:
-            new = insert_new(connection, tasks, row)
-            if new:
-                for attempt in task.attempts:
-                    _append(connection, task.id, attempt)
-            return new
+            return insert_new(connection, tasks, row_of(tasks, task, status="", summary=""))
 
     def add_attempt(self, task_id: str, attempt: Attempt) -> bool:
         """Store a task's next attempt; False when the attempt of its decision is known. Raises StoreError for no task."""
         with self.database.writing() as connection:
-            return _append(connection, task_id, attempt)
+            # Locking the task keeps two attempts from getting the same position.
+            if connection.execute(select(tasks.c.id).where(tasks.c.id == task_id).with_for_update()).first() is None:
+                raise _no_task(task_id)
+            count = select(func.count()).select_from(attempts).where(attempts.c.task_id == task_id)
+            position = connection.execute(count).scalar_one()
+            return insert_new(connection, attempts, row_of(attempts, attempt, task_id=task_id, position=position))
 
     def finish(self, task_id: str, status: str, summary_json: str) -> None:
         """The task has ended; a later call corrects an earlier one. Raises StoreError when there is no such task."""
@@ -50,7 +54,6 @@ class Tasks:
                 raise _no_task(task_id)
 
     def get(self, task_id: str) -> StoredTask | None:
-        """The task with this id, its attempts in the order they were made."""
         return next(iter(self._where(tasks.c.id == task_id)), None)
 
     def by_repository(self, repository: str) -> list[StoredTask]:
@@ -77,7 +80,8 @@ class Tasks:
             rows = connection.execute(query.order_by(tasks.c.created_at, tasks.c.id)).all()
         return [
             StoredTask(
-                task=replace(load(Task, row.body), attempts=tuple(made.get(row.id, ()))),
+                task=load(Task, row.body),
+                attempts=tuple(made.get(row.id, ())),
                 status=row.status,
                 summary=row.summary,
             )
@@ -91,15 +95,6 @@ def _attempts(connection: Connection, condition: ColumnElement[bool]) -> dict[st
     for task_id, body in connection.execute(query.order_by(tasks.c.created_at, tasks.c.id, attempts.c.position)):
         made.setdefault(task_id, []).append(load(Attempt, body))
     return made
-
-
-def _append(connection: Connection, task_id: str, attempt: Attempt) -> bool:
-    # Locking the task keeps two attempts from getting the same position.
-    if connection.execute(select(tasks.c.id).where(tasks.c.id == task_id).with_for_update()).first() is None:
-        raise _no_task(task_id)
-    count = select(func.count()).select_from(attempts).where(attempts.c.task_id == task_id)
-    position = connection.execute(count).scalar_one()
-    return insert_new(connection, attempts, row_of(attempts, attempt, task_id=task_id, position=position))
 
 
 def _no_task(task_id: str) -> StoreError:

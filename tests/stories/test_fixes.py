@@ -338,7 +338,7 @@ def test_second_bug_of_a_kind(town: Town) -> None:
     town.push("main", {"pantry/lists.py": LISTS, "tests/test_lists.py": TEST_LISTS}, by=town.maya)
     second = town.issue("A name ends with a space", "@apprentice fix")
     tried = {task.task.number: task for task in town.context.store.tasks.by_repository(town.key)}
-    candidates = [sum(each.candidates for each in tried[number].task.attempts) for number in (first, second)]
+    candidates = [sum(each.candidates for each in tried[number].attempts) for number in (first, second)]
     assert candidates[1] < candidates[0]
 
 

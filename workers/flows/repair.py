@@ -146,7 +146,7 @@ def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHu
     test, trusted = _test_of(job, github)
     return RepairRequest(
         job=job,
-        task=replace(task, attempts=()),
+        task=task,
         github=github,
         mirror=mirror,
         branch=head.name,

@@ -24,7 +24,6 @@ from memory.model import (
     Proof,
     State,
     SuiteCount,
-    Task,
     TaskKind,
 )
 from memory.rewards import EXPECTED, EXPECTED_PROOF
@@ -48,12 +47,11 @@ def attempt(strategy: str, candidates: int, *, shape: EditShape | None = None) -
 
 
 def repaired(*attempts: Attempt, seconds: float) -> DemoRepair:
-    task = Task(id="t", kind=TaskKind.REPAIR, repository="r", sha="s", number=1, created_at=NOW, attempts=attempts)
     pull = ShownPull(
         number=2, author="apprentice[bot]", title="Fix it", body="", state="open", merged=False, draft=True,
         head_ref="fix", head_sha="s", head_repository="r",
     )  # fmt: skip
-    return DemoRepair(pull=pull, task=task, proven=attempts[-1], seconds=seconds)
+    return DemoRepair(pull=pull, attempts=attempts, proven=attempts[-1], seconds=seconds)
 
 
 FIRST = repaired(attempt("names", 20), attempt("everything", 91, shape=STRIP), seconds=9.0)

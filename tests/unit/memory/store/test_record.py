@@ -59,8 +59,10 @@ def test_attempts_come_by_task(store: Store, now: datetime) -> None:
     """In the order they were made, of repairs only."""
     made = Attempt(decision_id="d1", strategy="a", probability=0.5, candidates=3, outcome=AttemptOutcome.UNPROVEN)
     task = Task(id="t1", kind=TaskKind.REPAIR, repository="o/r", sha="s", number=1, created_at=now)
-    store.tasks.add(replace(task, attempts=(made, replace(made, decision_id="d2"))))
-    store.tasks.add(replace(task, id="t2", kind=TaskKind.REVIEW, attempts=(made,)))
+    for each in (task, replace(task, id="t2", kind=TaskKind.REVIEW)):
+        store.tasks.add(each)
+        store.tasks.add_attempt(each.id, made)
+    store.tasks.add_attempt("t1", replace(made, decision_id="d2"))
     assert {task: [a.decision_id for a in each] for task, each in store.tasks.attempts_of_repairs().items()} == {
         "t1": ["d1", "d2"]
     }
