@@ -34,7 +34,7 @@ def state_of(repository: str, clue: str) -> State:
 
 
 def belief(state: State, cells: q_table.Cells) -> q_table.Belief:
-    return q_table.believe(state, ANSWER, Factor.ACCEPTANCE, cells, prior=PRIOR, pull=PULL)
+    return q_table.believe(state, ANSWER, cells, prior=PRIOR, pull=PULL)
 
 
 def decide_answer(learner: Learner, task_id: str, state: State, *, arm: Arm) -> Decision:

@@ -169,26 +169,20 @@ def summed(near: Iterable[Neighbour]) -> dict[str, Remembered]:
     return {name: Remembered(weight=all_, gain=gain, unasked=unasked) for name, (all_, gain, unasked) in sums.items()}
 
 
-def believe(
-    state: State,
-    strategy: str,
-    factor: Factor,
-    cells: Cells,
-    *,
-    prior: float,
-    pull: Mapping[str, float] = PRESENT.pulls,
-) -> Belief:
-    """Empirical-Bayes back-off over the state's levels: each level's mean is pulled to the mean of the next one.
-
-    mean = (sum + m * mean of the next level) / (n + m), with m from `pull` and `prior` below the last level
-    (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
-    """
-    return _believe([(each, pull[each.scope]) for each in reversed(state.levels())], strategy, factor, cells, prior)
+def believe(state: State, strategy: str, cells: Cells, *, prior: float, pull: Mapping[str, float]) -> Belief:
+    """What is believed of a strategy's acceptance."""
+    levels = [(each, pull[each.scope]) for each in reversed(state.levels())]
+    return _believe(levels, strategy, Factor.ACCEPTANCE, cells, prior)
 
 
 def _believe(
     levels: Sequence[tuple[Level, float]], strategy: str, factor: Factor, cells: Cells, prior: float
 ) -> Belief:
+    """Empirical-Bayes back-off over a state's levels, the broadest first: each one's mean is pulled to that of the one before.
+
+    mean = (sum + m * mean of the next level) / (n + m), with m from the level and `prior` before the first
+    (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
+    """
     mean, strength = prior, 0.0
     for level, pull in levels:
         cell = cells.get((level, strategy, factor), _EMPTY)

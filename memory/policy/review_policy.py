@@ -123,7 +123,7 @@ def appraise(
     prior = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
     mean = lifted(prior.mean, hint.lift) if hint else prior.mean
     return Appraisal(
-        belief=q_table.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=mean, pull=PULL),
+        belief=q_table.believe(state, PATTERN, cells, prior=mean, pull=PULL),
         sources=prior.sources,
         past=hint,
         own_linter=finding.own_linter,
