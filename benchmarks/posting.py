@@ -31,7 +31,6 @@ from memory.history.backtest import (
     Backtest,
     HistoryTooShort,
     backtest,
-    informative,
 )
 from memory.history.conclusion import ComparedRanking
 from memory.history.rankings import Floats
@@ -73,7 +72,7 @@ RIDGE = 5.0
 def shares_of(histories: Sequence[Sequence[PastFinding]]) -> dict[str, float]:
     """The addressed shares by what findings are counted under; n findings of a rule in one change weigh as √n."""
     weight, addressed = defaultdict[str, float](float), defaultdict[str, float](float)
-    for finding in (each for history in histories for each in informative(history)):
+    for finding in (each for history in histories for each in lessons.informative(history)):
         for key in lessons.keys(finding.rule):
             weight[key] += finding.burst**-0.5
             addressed[key] += finding.burst**-0.5 * bool(finding.fate.addressed)
@@ -87,7 +86,7 @@ def shares_of(histories: Sequence[Sequence[PastFinding]]) -> dict[str, float]:
 
 def rows_of(history: Sequence[PastFinding], shares: Mapping[str, float]) -> Floats:
     """The features of the findings when they were found, in their order."""
-    known, here = informative(history), lessons.RuleShares(start=shares)
+    known, here = lessons.informative(history), lessons.RuleShares(start=shares)
     rows: dict[int, tuple[float, ...]] = {}
     for number, finding, is_new in lessons.events(known):
         if is_new:
@@ -102,8 +101,8 @@ def weights_of(histories: Sequence[Sequence[PastFinding]]) -> Floats:
     rows, targets, counts = [], [], []
     for at, history in enumerate(histories):
         rows.append(rows_of(history, shares_of([*histories[:at], *histories[at + 1 :]])))
-        targets.append(np.array([float(bool(each.fate.addressed)) for each in informative(history)]))
-        weight = np.array([each.burst**-0.5 for each in informative(history)])
+        targets.append(np.array([float(bool(each.fate.addressed)) for each in lessons.informative(history)]))
+        weight = np.array([each.burst**-0.5 for each in lessons.informative(history)])
         counts.append(weight / weight.sum() * 30_000.0 / len(histories))
     return _fitted(np.vstack(rows), np.concatenate(targets), np.concatenate(counts))
 
@@ -129,7 +128,7 @@ def _fitted(rows: Floats, targets: Floats, counts: Floats) -> Floats:
 
 def write_elsewhere(histories: Sequence[Sequence[PastFinding]]) -> None:
     """Write the shares where the product reads them, and print the weights."""
-    if not any(informative(history) for history in histories):
+    if not any(lessons.informative(history) for history in histories):
         raise SystemExit("no finding of these histories has a clear end: there is nothing to start from")
     file = Path(lessons.__file__).with_name(lessons.ELSEWHERE)
     file.write_text(json.dumps(shares_of(histories), indent=0) + "\n", "utf-8")
@@ -193,7 +192,7 @@ def own_linter(path: Path, findings: Sequence[PastFinding]) -> None:
     """How often findings are addressed that the linter of the newest commit reports, and others, in the last quarter."""
     with Blobs(directory_of(path)) as blobs:
         options = asked_rules(partial(blobs.read, "HEAD"), Bubblewrap()).options
-    known = sorted(informative(findings), key=lambda each: each.position)
+    known = sorted(lessons.informative(findings), key=lambda each: each.position)
     latest = known[3 * len(known) // 4 :]
     rows = []
     for name, wanted in (("its own linter reports", True), ("all others", False)):

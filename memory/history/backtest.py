@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from memory.history.conclusion import Conclusion, PostedOfEach, conclude
-from memory.history.lessons import RuleShares, events, odds
+from memory.history.lessons import RuleShares, events, informative, odds
 from memory.history.rankings import Floats, Interval, Ints, PostedCounts, Ranking, Rule, interval_of, once
 from memory.intervals import wilson
 from memory.model import PastFinding, Severity
@@ -92,8 +92,7 @@ class RuleScorer(Scorer):
         return self.score(self._addressed[finding.rule], self._kept[finding.rule])
 
     def decided(self, _number: int, finding: PastFinding) -> None:
-        if (addressed := finding.fate.addressed) is not None:
-            (self._addressed if addressed else self._kept)[finding.rule] += 1
+        (self._addressed if finding.fate.addressed else self._kept)[finding.rule] += 1
 
 
 def _is_default(finding: PastFinding) -> bool:
@@ -174,11 +173,6 @@ def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedSc
         change=np.array([places[known[n].position] for n in later], dtype=np.int64),
         scores={name: np.array([by_number[n] for n in later]) for name, by_number in scores.items()},
     )
-
-
-def informative(findings: Sequence[PastFinding]) -> list[PastFinding]:
-    """Those whose fate shows whether developers addressed them."""
-    return [finding for finding in findings if finding.fate.addressed is not None]
 
 
 # ── Figures ────────────────────────────────────────────────────────────────────────────────────────────────────────

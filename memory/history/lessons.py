@@ -73,12 +73,10 @@ class RuleShares:
     start: Mapping[str, float] = field(default_factory=elsewhere)
 
     def add(self, finding: PastFinding) -> None:
-        """Count a finding at the change where its fate was known, unless that says nothing."""
-        addressed = finding.fate.addressed
-        if addressed is None:
-            return
+        """Count an informative finding at the change where its fate was known."""
         weight = 1.0 / sqrt(finding.burst)
-        self.sums[finding.rule] = self._at(finding.rule, finding.until).plus(weight, weight * addressed)
+        addressed = weight * bool(finding.fate.addressed)
+        self.sums[finding.rule] = self._at(finding.rule, finding.until).plus(weight, addressed)
 
     def share(self, rule: str, position: int) -> float:
         """The addressed share expected at a change of the branch, in (0, 1)."""
@@ -171,20 +169,16 @@ class HistoryHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryLessons:
-    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`).
-
-    Lessons of a version that weighed otherwise have none: they lift nothing until the history is read on.
-    """
+    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`)."""
 
     position: int
     sums: dict[str, FadingSum]
-    usual_odds: float | None = None
+    usual_odds: float
 
     def hint(self, seen: JudgedFinding) -> HistoryHint:
         """The difference of a finding's log-odds from the usual ones, within ±`MOST_LIFT`."""
         known = self.sums.get(seen.rule, FadingSum()).faded(self.position)
-        gap = 0.0 if self.usual_odds is None else self.odds(seen) - self.usual_odds
-        lift = max(-MOST_LIFT, min(MOST_LIFT, gap))
+        lift = max(-MOST_LIFT, min(MOST_LIFT, self.odds(seen) - self.usual_odds))
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:
@@ -192,21 +186,25 @@ class HistoryLessons:
         return odds(seen, RuleShares(self.sums), self.position)
 
 
+def informative(findings: Sequence[PastFinding]) -> list[PastFinding]:
+    """Those whose fate shows whether developers addressed them."""
+    return [finding for finding in findings if finding.fate.addressed is not None]
+
+
 def lessons(findings: Sequence[PastFinding], is_reported: Callable[[PastFinding], bool]) -> HistoryLessons | None:
     """The lessons of findings with their fates; `is_reported` selects what a review would report. None where they are too few."""
-    informative = [each for each in findings if each.fate.addressed is not None]
-    if len(informative) < ENOUGH:
+    known = informative(findings)
+    if len(known) < ENOUGH:
         return None
     shares = RuleShares()
-    for each in sorted(informative, key=lambda each: each.until):
+    for each in sorted(known, key=lambda each: each.until):
         shares.add(each)
-    found = HistoryLessons(position=max(each.until for each in informative), sums=shares.sums, usual_odds=0.0)
-    latest = sorted(filter(is_reported, informative), key=lambda each: each.position)[-MOST_USUAL:]
+    found = HistoryLessons(position=max(each.until for each in known), sums=shares.sums, usual_odds=0.0)
+    latest = sorted(filter(is_reported, known), key=lambda each: each.position)[-MOST_USUAL:]
     if not latest:
         return found
-    weights = [
-        each.burst**-0.5 for each in latest
-    ]  # as in `RuleShares`: a change that brings hundreds is not what is usual
+    # As in `RuleShares`: a change that brings hundreds is not what is usual.
+    weights = [each.burst**-0.5 for each in latest]
     return replace(found, usual_odds=fmean(map(found.odds, latest), weights))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from statistics import fmean
 
-from memory.history.lessons import HistoryLessons, PathClass, path_class
+from memory.history.lessons import HistoryLessons, PathClass, informative, path_class
 from memory.intervals import wilson
 from memory.model import Action, Arm, Cell, Factor, Fate, Finding, PastFinding, Severity
 from memory.policy import q_table, review_policy
@@ -272,7 +272,7 @@ def outlook(
 ) -> HistoryOutlook:
     """The outlook of findings with a known fate; `present` are the files of today, `used` says that reviews read histories."""
     reported = [now for each in findings if (now := rules.reported(each)) is not None]
-    decided = [each for each in reported if each.fate.addressed is not None]
+    decided = informative(reported)
     ranked = sorted(
         rule_outlooks(reported, deciding, rules.name), key=lambda each: (-each.seen, each.rule, each.places)
     )

@@ -23,7 +23,17 @@ from memory.history.backtest import (
     posted_of_each,
     replay,
 )
-from memory.history.lessons import HALF_LIFE, NAMES, PULL, WEIGHTS, PathClass, RuleShares, features, path_class
+from memory.history.lessons import (
+    HALF_LIFE,
+    NAMES,
+    PULL,
+    WEIGHTS,
+    PathClass,
+    RuleShares,
+    features,
+    informative,
+    path_class,
+)
 from memory.history.rankings import Ranking, interval_of, once
 from memory.model import Fate, PastFinding
 from tests.unit.memory.history.pasts import past
@@ -69,10 +79,7 @@ def test_every_rule_starts_above_none_and_below_all() -> None:
 
 def test_what_says_nothing_counts_nothing() -> None:
     """Lines that went with much else are no evidence."""
-    shares = RuleShares()
-    shares.add(past(0, fate=Fate.GONE))
-    shares.add(past(0, fate=Fate.REWRITTEN))
-    assert shares.sums == {}
+    assert informative([past(0, fate=Fate.GONE), past(0, fate=Fate.REWRITTEN)]) == []
 
 
 def test_many_of_one_change_weigh_as_their_root_and_fade() -> None:
