@@ -214,7 +214,7 @@ def _dead_jobs(settings: WorkerSettings) -> Iterator[MachineCheck]:
     """Where there are some: they need an operator."""
     try:
         with open_store(settings.database()) as store:
-            dead = store.upkeep.unfinished()[JobState.DEAD]
+            dead = store.inbox.counts([JobState.DEAD])[JobState.DEAD]
     except StoreError:  # the check of the database says so
         return
     if dead:

@@ -22,7 +22,7 @@ from bot.cli.console import (
     refusing,
     repository_key,
 )
-from memory.model.jobs import JobState, StoredJob
+from memory.model.jobs import NOT_DONE, JobState, StoredJob
 
 if TYPE_CHECKING:
     from memory.store import Store
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 STILL_RUNNING = 75
 SHORTEST_ID = 6
 LOOK_SECONDS = 0.5
-NOT_DONE = (JobState.READY, JobState.LEASED, JobState.FAILED, JobState.DEAD)
 
 
 class JobAction(StrEnum):
@@ -207,7 +206,7 @@ def _drain(store: Store, wait: float, *, as_json: bool) -> None:
     """Let workers finish what they run and take no more; waits, and exits with STILL_RUNNING if that is too short."""
     store.job_control.drain(now=store.clock())
     deadline = time.monotonic() + wait
-    while (running := store.upkeep.unfinished()[JobState.LEASED]) and time.monotonic() < deadline:
+    while (running := store.inbox.counts([JobState.LEASED])[JobState.LEASED]) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
     since = store.job_control.drained_since()
     line = f"workers take no more jobs, {running} still run; `apprentice jobs resume` ends that"

@@ -31,7 +31,7 @@ from bot.web.metrics import Metrics, StoredFigures
 from bot.web.relay import Relay
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
-from memory.model.jobs import Delivery
+from memory.model.jobs import NOT_DONE, Delivery
 from workers import logs, traces
 from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
@@ -194,7 +194,7 @@ class WebEndpoints:
     def _figures(self) -> StoredFigures:
         store, now = self._store, self._clock()
         return StoredFigures(
-            unfinished=store.upkeep.unfinished(),
+            unfinished=store.inbox.counts(NOT_DONE),
             expired_leases=store.upkeep.expired_leases(now),
             oldest_ready_seconds=self._oldest_ready_seconds(),
             alive=dict.fromkeys(map(str, ProcessKind), 0) | store.heartbeats.alive(now),

@@ -15,6 +15,9 @@ class JobState(StrEnum):
     DEAD = "dead"
 
 
+NOT_DONE = (JobState.READY, JobState.LEASED, JobState.FAILED, JobState.DEAD)
+
+
 class Priority(IntEnum):
     """What is done first, if several jobs wait. All but QUICK ones may take minutes: they are long."""
 

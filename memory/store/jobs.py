@@ -1,6 +1,6 @@
 """Deliveries, jobs and effects on GitHub. The database is the truth about open work; the queue only carries hints."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter, itemgetter
@@ -177,11 +177,12 @@ class Inbox:
             for batch in in_batches(sorted(ids)):
                 connection.execute(update(jobs).where(jobs.c.id.in_(batch)).values(sent_at=now))
 
-    def counts(self) -> Mapping[JobState, int]:
-        """How many jobs are in each state; every state is there."""
+    def counts(self, states: Collection[JobState] = tuple(JobState)) -> Mapping[JobState, int]:
+        """How many jobs are in each of these states; every one is there. Those that are NOT_DONE are few."""
+        query = select(jobs.c.state, func.count()).where(jobs.c.state.in_(states)).group_by(jobs.c.state)
         with self.database.reading() as connection:
-            found = connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)).all()
-        return dict.fromkeys(JobState, 0) | {JobState(state): count for state, count in found}
+            found = connection.execute(query).all()
+        return dict.fromkeys(states, 0) | {JobState(state): count for state, count in found}
 
     def delivery_count(self) -> int:
         """How many deliveries were stored."""

@@ -1,7 +1,6 @@
 """What keeps the tables of work small: old rows are pruned; and what there is in them."""
 
 import sqlite3
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -93,14 +92,6 @@ class Upkeep:
         left = (jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)
         with self.database.reading() as connection:
             return connection.execute(select(func.count()).select_from(jobs).where(*left)).scalar_one()
-
-    def unfinished(self) -> Mapping[JobState, int]:
-        """How many jobs are ready or leased, and how many of those that are kept failed or died: all are few."""
-        wanted = tuple(state for state in JobState if state is not JobState.DONE)
-        query = select(jobs.c.state, func.count()).where(jobs.c.state.in_(wanted)).group_by(jobs.c.state)
-        with self.database.reading() as connection:
-            found = connection.execute(query).all()
-        return dict.fromkeys(wanted, 0) | {JobState(state): count for state, count in found}
 
 
 def _is_not_last_head() -> ColumnElement[bool]:
