@@ -9,13 +9,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -93,7 +92,7 @@ def export(
         short = [each for each in found if max(len(each.prompt), len(each.completion)) <= LONGEST]
         kept = [(example.decision.state.repository, line) for example, line in WRITERS[form](short)]
         left_out = len(found) - len(short)
-    write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
+    write_atomically(path, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for _, line in kept))
     lines_of = Counter(store.name_of(repository) for repository, _ in kept)
     return ExportResult(
         form=form, path=str(path), lines=len(kept), repositories=dict(sorted(lines_of.items())), left_out=left_out
@@ -292,14 +291,12 @@ def _provenance(example: TrainingExample) -> dict[str, object]:
     }
 
 
-def write_atomically(path: Path, lines: Iterable[str]) -> None:
-    """Write lines beside `path`, whose directory is made, and put them in its place at the end; the old file stays until then."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as undone:
-        with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            undone.callback(Path(file.name).unlink)
-            file.writelines(f"{line}\n" for line in lines)
+def write_atomically(path: Path, text: str) -> None:
+    """Write beside `path`, and put it in its place at the end: the old file, or link, stays until then."""
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as aside:
+        new = Path(aside) / "new"
+        with new.open("w", encoding="utf-8") as file:
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(file.name, path)  # noqa: PTH105  the atomic one, by its usual name
-        undone.pop_all()
+        new.replace(path)

@@ -84,7 +84,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
         learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
     except (BadLearnings, UnicodeDecodeError) as error:
         refuse(f"{file} exists and is no learnings file ({error}); move it away, or name another one", error)
-    write_atomically(file.absolute(), render(learned).splitlines())
+    write_atomically(file.absolute(), render(learned))
     line = f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them"
     document = {"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)}
     print_line(document, line, as_json=as_json)
@@ -108,7 +108,7 @@ def _export_uplift(file: Path, repositories: list[str], *, as_json: bool) -> Non
     if not counts:
         refuse(f"too few repairs: at least {LEAST_TASKS} of each arm are needed, and `apprentice stats` counts them")
     found = UpliftCounts(product=version("apprentice"), installation=installation_of(log), counts=counts)
-    write_atomically(file.absolute(), render(found).splitlines())
+    write_atomically(file.absolute(), render(found))
     tasks = sum(each.learned.tasks + each.control.tasks for each in counts)
     line = f"{tasks} of {len(chosen)} repairs in {len(counts)} families in {file}; read it before you share it"
     print_line({"path": str(file.absolute()), "tasks": tasks, "families": len(counts)}, line, as_json=as_json)

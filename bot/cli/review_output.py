@@ -5,7 +5,6 @@ It goes to standard output in one format, and to files in any others.
 
 import io
 import json
-import secrets
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from bot.cli.review_report import report_of
 from bot.cli.terminal import Terminal, visible
 from bot.local import LocalReview
 from memory.errors import StoreError
+from memory.export import write_atomically
 from memory.model import Action, Finding, Proof, Suggestion
 from workers.errors import ApprenticeError, BadInput
 from workers.messages import tests
@@ -90,7 +90,8 @@ def write(
     code = report_of(result).exit_code(fail_on)
     for path, format_ in files.items():
         try:
-            _write(path, rendered(result, format_, code, seconds=seconds))
+            # a link of this name is replaced and not followed, because a checkout may have brought it
+            write_atomically(path, rendered(result, format_, code, seconds=seconds))
         except OSError as error:
             raise BadInput(f"cannot write {path}: {error.strerror}") from None
     if printed is Format.TEXT:
@@ -100,13 +101,6 @@ def write(
     else:
         sys.stdout.write(rendered(result, printed, code))
     return code
-
-
-def _write(path: Path, text: str) -> None:
-    """At once, or not at all; a link of this name is replaced and not followed, because a checkout may have brought it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float = 0.0) -> str:
