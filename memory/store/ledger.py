@@ -235,11 +235,6 @@ class Ledger:
             rows = connection.execute(select(signals.c.kind, given).group_by(signals.c.kind).order_by(signals.c.kind))
             return {SignalKind(kind): int(count) for kind, count in rows}
 
-    def counts(self) -> dict[str, int]:
-        """How many decisions, outcomes and signals there are, with withdrawn outcomes and retractions."""
-        with self.database.reading() as connection:
-            return {table.name: _count(connection, table) for table in (decisions, outcomes, signals)}
-
     def with_feedback(
         self, kind: TaskKind, *, since: datetime | None = None, limit: int | None = None
     ) -> list[Decision]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
 
 import pytest
 from sqlalchemy import text
@@ -24,7 +23,7 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.policy.learner import Learner
+from memory.policy.learner import Learner, opaque_id
 from memory.reflections import keep, latest
 from memory.store import Store
 from tests.unit.memory.test_skills import experience
@@ -45,8 +44,7 @@ def say(learner: Learner, decision: Decision, actor: Actor, kind: SignalKind = S
 
 
 def undo(store: Store, lessons: SignalsToForget) -> int:
-    numbers = count(store.ledger.counts()["signals"])
-    return forget(store, lessons, now=NOW, new_id=lambda: f"undo-{next(numbers)}")
+    return forget(store, lessons, now=NOW, new_id=opaque_id)
 
 
 @pytest.fixture

@@ -56,8 +56,8 @@ def test_a_share_is_bounded(weight: int, value: int) -> None:
 
 def teach(store: Store, decide: Decide, react: React, *parts: Contribution) -> None:
     """Append contributions, each with a signal of its own."""
-    number = store.ledger.counts()["signals"]
     store.ledger.append_decision(decide())
+    number = len(store.ledger.signals(decide().id))
     for position, part in enumerate(parts, start=number):
         store.ledger.append_signal(react(f"s{position}", source=f"e:{position}"), [part])
 
