@@ -98,10 +98,10 @@ class Inbox:
             queue_for(connection, _CLAIM_LOCK_ID)
             return _lease(connection, job_id, worker, now, seconds, on_death)
 
-    def stored_after(self, when: datetime, kind: str, repository_id: int, number: int) -> list[StoredJob]:
-        """The jobs of a kind about an issue or pull request that were stored after a time, oldest first."""
-        about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
-        query = select(jobs).where(*about, jobs.c.created_at > when)
+    def about(self, kind: str, repository_id: int, number: int, *, after: datetime | None = None) -> list[StoredJob]:
+        """The jobs of a kind about an issue or pull request, those that were stored after a time, oldest first."""
+        query = select(jobs).where(jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
+        query = query.where(jobs.c.created_at > after) if after else query
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
         return [stored_job(row) for row in rows]
@@ -111,14 +111,6 @@ class Inbox:
         query = select(jobs.c.repository_id).where(jobs.c.kind == kind, jobs.c.state.in_(_UNDER_WAY))
         with self.database.reading() as connection:
             return frozenset(connection.execute(query).scalars())
-
-    def latest(self, kind: str, repository_id: int, number: int, *, until: datetime) -> bytes | None:
-        """The payload of the last job of a kind about an issue or pull request that was stored until then."""
-        about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
-        query = select(jobs.c.payload).where(*about, jobs.c.created_at <= until)
-        with self.database.reading() as connection:
-            newest = query.order_by(jobs.c.created_at.desc(), jobs.c.id).limit(1)
-            return connection.execute(newest).scalar_one_or_none()
 
     def renew(self, leased: LeasedJob, *, now: datetime, seconds: float) -> bool:
         """Keep the job for `seconds` from now; False: lost, stop and record nothing."""

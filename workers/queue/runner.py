@@ -329,6 +329,6 @@ def _is_gone(context: RunContext, job: Job, since: datetime) -> bool:
     """Whether GitHub reported another head, or the end, of the pull request that is reviewed. A later event may differ."""
     if not isinstance(job, ReviewPull):
         return False
-    found = context.store.inbox.stored_after(since, "track", job.repository.id, job.number)
+    found = context.store.inbox.about("track", job.repository.id, job.number, after=since)
     news = [each for each in decodable(stored.payload for stored in found) if isinstance(each, TrackPull)]
     return bool(news) and (news[-1].closed or job.head_sha not in ("", news[-1].head_sha))
