@@ -298,11 +298,11 @@ class HostedCheckRun(Hosted, kw_only=True, eq=False):
     app: App
     name: str
     head_sha: str
-    external_id: str
-    status: str
-    conclusion: str | None
     started_at: datetime
-    completed_at: datetime | None
+    external_id: str = ""
+    status: str = "queued"
+    conclusion: str | None = None
+    completed_at: datetime | None = None
     title: str | None = None
     summary: str | None = None
     annotations: list[CheckAnnotation] = field(default_factory=list)

@@ -34,8 +34,8 @@ class TaskResult:
     family: str
     version: str
     started: datetime
-    proven: bool
-    acceptance: float | None
+    proven: bool = False
+    acceptance: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,6 @@ def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
                 family=decision.state.family,
                 version=decision.policy_version,
                 started=decision.created_at,
-                proven=False,
-                acceptance=None,
             ),
         )
         if proven(entry.outcome):

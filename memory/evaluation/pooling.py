@@ -11,7 +11,7 @@ and a verdict holds only if it holds without each single file too, so that no on
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Annotated
@@ -180,10 +180,7 @@ def pooled(
     effects = [_effect(each) for each in counts.values()]
     found, spread = _verdict(list(counts), np.array(effects).reshape(-1, 2))
     return PooledUplift(
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        verdict=found.verdict,
+        **asdict(found),
         installations=len(counts),
         tasks=sum(each.learned.tasks + each.control.tasks for families in counts.values() for each in families),
         spread=spread,

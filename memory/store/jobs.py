@@ -1,7 +1,7 @@
 """Deliveries, jobs and effects on GitHub. The database is the truth about open work; the queue only carries hints."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter, itemgetter
 
@@ -283,19 +283,8 @@ def _lease(
         reports = on_death(job_id, row.payload, reason)
         _enqueue(connection, reports, created_at=now, delivery_id=row.delivery_id)
         return None
-    leased = LeasedJob(
-        id=row.id,
-        kind=row.kind,
-        payload=row.payload,
-        attempts=row.attempts + 1,
-        token=row.token + 1,
-        worker=worker,
-        waits=row.waits,
-        waiting_since=row.waiting_since,
-        conversation=row.conversation,
-        delivery_id=row.delivery_id,
-        trace=row.trace,
-    )
+    known = {each.name: row._mapping[each.name] for each in fields(LeasedJob)}
+    leased = LeasedJob(**known | {"attempts": row.attempts + 1, "token": row.token + 1, "worker": worker})
     until = now + timedelta(seconds=seconds)
     grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None}))
