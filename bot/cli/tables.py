@@ -15,6 +15,7 @@ from memory.sharing import Learnings
 from memory.skills import Skill, SkillState, written_out
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store.calls import Spent
+from workers.messages.markdown import first_of
 
 MICROS = 1_000_000
 MOST_SHOWN = 3
@@ -210,15 +211,10 @@ def audit(items: Sequence[AuditItem]) -> list[TextTable]:
         TextTable(
             title=f"{len(items)} to look at",
             columns=("alarm", "about", "what", "where", "what to do"),
-            rows=tuple((i.alarm, i.about, i.what, _where(i.evidence), i.advice) for i in items),
+            rows=tuple((i.alarm, i.about, i.what, first_of(i.evidence, MOST_SHOWN), i.advice) for i in items),
             notes=("all ids: --json",),
         )
     ]
-
-
-def _where(evidence: Sequence[str]) -> str:
-    more = len(evidence) - MOST_SHOWN
-    return ", ".join(evidence[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def backtest(found: Backtest, name: str) -> list[TextTable]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from workers.localisation.locate import LikelyPlace, Located
 from workers.localisation.past_changes import EarlierChange
 from workers.localisation.ranking import LikelyFile
-from workers.messages.markdown import counted, name, plain
+from workers.messages.markdown import counted, first_of, name, plain
 
 LONGEST_TITLE = 100
 SHOWN_SOURCES = 3
@@ -62,8 +62,7 @@ def _resolved(found: Located, root: str) -> list[str]:
 
 def _change(change: EarlierChange, root: str) -> str:
     issues = "".join(f"#{number}, " for number in change.closes[:SHOWN_SOURCES])
-    more = len(change.sources) - SHOWN_SOURCES
-    files = ", ".join(name(path) for path in change.sources[:SHOWN_SOURCES]) + (f" and {more} more" if more > 0 else "")
+    files = first_of(change.sources, SHOWN_SOURCES, name)
     return f"- {issues}{_commit(change.sha, root)}: {plain(short_title(change))} ({files})"
 
 

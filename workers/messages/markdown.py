@@ -5,9 +5,13 @@ Each kind of place has its own function, because text that is harmless in a code
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from workers.diffs import fence
 from workers.redaction import redact
+
+Item = TypeVar("Item")
 
 LONGEST_LINE = 300
 ZERO_WIDTH_SPACE = "\u200b"
@@ -111,6 +115,12 @@ def _unmarked(line: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def first_of(items: Sequence[Item], most: int, show: Callable[[Item], str] = str) -> str:
+    """The first of these, and how many more there are."""
+    more = len(items) - most
+    return ", ".join(map(show, items[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 _MARKER = re.compile(r"<!-- apprentice:(\S+) -->")

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof, SuiteCount
-from workers.messages.markdown import SKIP_CI, code, counted, folded, marker, name, plain, words
+from workers.messages.markdown import SKIP_CI, code, counted, first_of, folded, marker, name, plain, words
 
 SHOWN_TESTS = 5
 LONGEST_TITLE = 256
@@ -346,12 +346,7 @@ def _failure_line(failure: Failure) -> str:
     """The error, without what pytest adds of where its values come from, and where it is."""
     lines = takewhile(lambda line: not line.lstrip().startswith("+  where "), failure.message.splitlines())
     message = f" {name(text)}" if (text := "\n".join(lines)).strip() else ""
-    return f"{name(failure.error_type)}{message} in {_some(failure.failing_tests)}"
-
-
-def _some(tests: Sequence[str]) -> str:
-    more = len(tests) - SHOWN_TESTS
-    return ", ".join(map(name, tests[:SHOWN_TESTS])) + (f" and {more} more" if more > 0 else "")
+    return f"{name(failure.error_type)}{message} in {first_of(failure.failing_tests, SHOWN_TESTS, name)}"
 
 
 def suite_counts(suite: SuiteCount) -> str:
@@ -388,7 +383,7 @@ def _challenges(proof: Proof) -> list[str]:
 
 def _proof_lines(proof: Proof) -> list[str]:
     return [
-        f"- failed before, pass now: {_some(proof.passed_after)}",
+        f"- failed before, pass now: {first_of(proof.passed_after, SHOWN_TESTS, name)}",
         (
             f"- whole suite with the change: {suite_counts(proof.suite)} "
             f"(before: {proof.before.passed} passed, {proof.before.failed} failed)"

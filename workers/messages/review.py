@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
-from workers.messages.markdown import counted, marker, name, plain
+from workers.messages.markdown import counted, first_of, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
 from workers.messages.tests import in_check, markdown, markdown_remarks
 from workers.review.engine import Reviewed
@@ -259,11 +259,11 @@ def _summary(plan: ReviewPlan) -> list[str]:
 def _group_line(findings: Sequence[Finding]) -> str:
     """What findings of one rule have in common, and their places."""
     first = findings[0]
-    places = [name(f"{each.path}:{each.line}") for each in findings[:SHOWN_PLACES]]
-    more = f" and {len(findings) - SHOWN_PLACES} more" if len(findings) > SHOWN_PLACES else ""
+    places = first_of(findings, SHOWN_PLACES, lambda each: name(f"{each.path}:{each.line}"))
     command = fixing_command(findings)
     fixed = f"; {name(command)} fixes what it can" if command else ""
-    return f"- **{plain(rule_name(first))}**{_grave(first)} {len(findings)} times, {', '.join(places)}{more}: {plain(first.message)}{fixed}"
+    rule = f"**{plain(rule_name(first))}**{_grave(first)}"
+    return f"- {rule} {len(findings)} times, {places}: {plain(first.message)}{fixed}"
 
 
 def fixing_command(findings: Sequence[Finding]) -> str:
