@@ -49,9 +49,7 @@ def learned_from(store: Store, decision_id: str) -> SignalsToForget:
     )
 
 
-def forget(
-    store: Store, lessons: SignalsToForget, *, now: datetime, new_id: Callable[[], str], by: Actor = OPERATOR
-) -> int:
+def forget(store: Store, lessons: SignalsToForget, *, now: datetime, new_id: Callable[[], str]) -> int:
     """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 
     The experiences of forgotten outcomes go as well, and with them what they say of templates and skills; so do the reasons
@@ -59,7 +57,7 @@ def forget(
     after what follows from it, so that undoing again undoes the rest.
     """
     drop_reasons(store, [given for _, given in lessons.signals])
-    retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
+    retractions = ((decision, retraction(given, new_id(), now, OPERATOR)) for decision, given in lessons.signals)
     undone = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)
     judged = (
         (outcome, _negative(contributions_of_outcome(decision, outcome))) for decision, outcome in lessons.outcomes

@@ -83,7 +83,6 @@ def judge(
     versions: Mapping[str, Parameters] = VERSIONS,
     *,
     left: Collection[str] = (),
-    alpha: float = FALSE_ALARMS,
     quorum: int = QUORUM,
 ) -> VersionJudgement:
     """Compare the version in use with the control arm and with its former, by the decisions of repairs.
@@ -93,7 +92,7 @@ def judge(
     """
     if used.version == CONTROL:
         return VersionJudgement(version=CONTROL, comparisons=(), use=CONTROL)
-    former, each = former_of(used.version, versions), alpha / COMPARISONS
+    former, each = former_of(used.version, versions), FALSE_ALARMS / COMPARISONS
     found = _with_control(log, used, each)
     worse = worse_than_control(*(comparison.band for comparison in found))
     if former != CONTROL:

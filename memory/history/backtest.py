@@ -48,11 +48,11 @@ class HistoryTooShort(ValueError):
 class Scorer(Protocol):
     """Scores findings as they come: the higher, the sooner it is posted; below 0 it is hidden."""
 
-    def found(self, number: int, finding: PastFinding, /) -> float:
+    def found(self, finding: PastFinding, /) -> float:
         """The score of a finding of the change under review, without looking at its fate."""
         ...
 
-    def decided(self, number: int, finding: PastFinding, /) -> None:  # noqa: ARG002  a fixed score learns nothing
+    def decided(self, finding: PastFinding, /) -> None:  # noqa: ARG002  a fixed score learns nothing
         """Learn the fate of a finding, once, as soon as it is known."""
         return
 
@@ -63,10 +63,10 @@ class HistoryScorer(Scorer):
 
     shares: RuleShares = field(default_factory=RuleShares)
 
-    def found(self, _number: int, finding: PastFinding) -> float:
+    def found(self, finding: PastFinding) -> float:
         return 1.0 / (1.0 + exp(-odds(finding, self.shares, finding.position)))
 
-    def decided(self, _number: int, finding: PastFinding) -> None:
+    def decided(self, finding: PastFinding) -> None:
         self.shares.add(finding)
 
 
@@ -76,7 +76,7 @@ class FixedScorer(Scorer):
 
     score: Callable[[PastFinding], float]
 
-    def found(self, _number: int, finding: PastFinding) -> float:
+    def found(self, finding: PastFinding) -> float:
         return self.score(finding)
 
 
@@ -88,10 +88,10 @@ class RuleScorer(Scorer):
     _addressed: Counter[str] = field(default_factory=Counter)
     _kept: Counter[str] = field(default_factory=Counter)
 
-    def found(self, _number: int, finding: PastFinding) -> float:
+    def found(self, finding: PastFinding) -> float:
         return self.score(self._addressed[finding.rule], self._kept[finding.rule])
 
-    def decided(self, _number: int, finding: PastFinding) -> None:
+    def decided(self, finding: PastFinding) -> None:
         (self._addressed if finding.fate.addressed else self._kept)[finding.rule] += 1
 
 
@@ -163,9 +163,9 @@ def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedSc
             if name == UNTAUGHT and finding.position < cut:
                 continue
             if is_new:
-                scores[name][number] = scorer.found(number, finding)
+                scores[name][number] = scorer.found(finding)
             else:
-                scorer.decided(number, finding)
+                scorer.decided(finding)
     later = [n for n in sorted(range(len(known)), key=lambda n: (known[n].position, n)) if known[n].position >= cut]
     places = {position: at for at, position in enumerate(position for position in positions if position >= cut)}
     return ReplayedScores(
