@@ -147,12 +147,9 @@ def harvest(
     `private_names`. `link` addresses an issue or pull request of a repository.
     """
     given: defaultdict[Pattern, list[tuple[Decision, Signal]]] = defaultdict(list)
-    for kind in TaskKind:
-        decisions = {d.id: d for d in store.ledger.with_feedback(kind) if d.state.repository == repository}
-        for signal in store.ledger.live_signals(list(decisions)):
-            if _weight(signal) > 0.0:
-                decision = decisions[signal.decision_id]
-                given[_pattern_of(decision)].append((decision, signal))
+    for decision, signal in store.ledger.standing(repository=repository):
+        if _weight(signal) > 0.0:
+            given[_pattern_of(decision)].append((decision, signal))
     lessons = [
         _lesson(store, repository, pattern, verdicts, link)
         for pattern, verdicts in given.items()
