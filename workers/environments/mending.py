@@ -26,6 +26,8 @@ ALIKE = 0.8
 
 READS_YIELD_TESTS = "pytest<8.4"
 
+FIRST_DAY = "2020-12-31"
+"""No packages are chosen as of an earlier day: runs of tests need pytest 6, which came in July of that year."""
 
 _BUILD_STEP = re.compile(
     r"\b(?:[Rr]un|[Ee]xecute|[Uu]se) [`'\"]((?:python3? )?(?:\./)?setup\.py [a-z_]{1,30}|make(?: [a-z_-]{1,30})?|"
@@ -81,10 +83,13 @@ def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
 def as_of(plan: Plan, day: str) -> tuple[Plan, ...]:
     """The plan with packages of a day such as the commit's, when its tests most likely passed: on a Python of that day, on its own.
 
-    Each Python 3.x since 3.8 came in the October of its year, 2011 + x. Nothing where the plan is of a day already.
+    No day before FIRST_DAY. Each Python 3.x since 3.8 came in the October of its year, 2011 + x. Nothing where the plan is
+    of a day already.
     """
+    why = "the day of the commit" if day >= FIRST_DAY else "as an older pytest cannot be used"
+    day = max(day, FIRST_DAY)
     there = tuple(each for each in plan.minors if f"{2011 + _number(each)[1]}-10" < day)
-    mend = f"chose packages as of {day}, the day of the commit"
+    mend = f"chose packages as of {day}, {why}"
     oldest = tuple(sorted(plan.minors, key=_number))
     pythons = dict.fromkeys((there or oldest, plan.minors))
     dated = (replace(plan, before=day, minors=minors, mends=(*plan.mends, mend)) for minors in pythons)

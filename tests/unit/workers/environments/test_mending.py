@@ -104,17 +104,19 @@ def test_another_python(tree: Path, text: str, minors: tuple[str, ...] | None) -
 
 
 def test_packages_of_a_day() -> None:
-    """With the Pythons that were there, else the oldest; then with its own; and once."""
+    """With the Pythons that were there, else the oldest; then with its own; and once. Before pytest 6, as of its first year."""
     plan = replace(PLAN, minors=("3.11", "3.12", "3.9"))
     for day, minors in {
         "2023-02-01": ("3.11", "3.9"),
         "2021-02-01": ("3.9",),
-        "2019-02-01": ("3.9", "3.11", "3.12"),
     }.items():
         found = as_of(plan, day)
         assert [(each.before, each.minors) for each in found] == [(day, minors), (day, plan.minors)]
         assert as_of(found[0], "2020-01-01") == ()
     assert len(as_of(replace(PLAN, minors=("3.11",)), "2023-02-01")) == 1
+    older, newer = as_of(plan, "2019-02-01"), as_of(replace(plan, minors=("3.11", "3.12")), "2019-02-01")
+    assert [(each.before, each.minors) for each in older] == [("2020-12-31", ("3.9",)), ("2020-12-31", plan.minors)]
+    assert [(each.before, each.minors) for each in newer] == [("2020-12-31", ("3.11", "3.12"))]
 
 
 @pytest.mark.parametrize(
