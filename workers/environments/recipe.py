@@ -168,7 +168,7 @@ class Recipe:
             self._local_project(self.here, "")
         elif local or path.startswith(".") or "/" in path:
             self._local_project(self._directory(path), extras)
-        else:
+        elif text:  # nothing is left of an expression of CI that only its runner knows
             self._require(text)
 
     def _directory(self, path: str) -> str:

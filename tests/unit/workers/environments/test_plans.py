@@ -48,6 +48,7 @@ jobs:
       - run: |
           python -m pip install --upgrade pip
           pip install -e ".[test]" -r requirements/ci.txt
+          pip install '${{ steps.wheel.outputs.path }}'
       - run: TZ=UTC coverage run -m pytest -n auto --cov=shop tests/unit --strict-markers
         env: {COLUMNS: 120}
 """
