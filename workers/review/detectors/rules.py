@@ -13,7 +13,7 @@ from memory.model import Severity
 from workers.review.detectors.detector import Category
 
 RUFF_SELECT = (
-    *("E711", "E712", "E713", "E714", "E721", "E722", "E9", "F", "PLE", "PLW", "B", "S"),
+    *("E711", "E713", "E714", "E721", "E722", "E9", "F", "PLE", "PLW", "B", "S"),
     *("ASYNC1", "ASYNC2", "YTT", "LOG", "G010", "G101", "ISC004", "PIE794", "PIE796", "RET503"),
     *("RUF006", "RUF008", "RUF009", "RUF013", "RUF015", "RUF016", "RUF017", "RUF018", "RUF024", "RUF026"),
     *("RUF030", "RUF032", "RUF033", "RUF034", "RUF040", "RUF048", "RUF060", "RUF064", "RUF071"),
@@ -52,7 +52,7 @@ _MAJOR_BUGS = (
     *("B006", "B012", "B015", "B018", "B020", "B023", "B031", "B035", "B039", "RUF006", "RUF008", "RUF016", "RUF024"),
 )
 _MINOR_BUGS = (
-    *("E711", "E712", "E713", "E714", "E721", "F811", "PLW", "B", "ASYNC", "YTT", "LOG", "G010", "G101", "ISC004"),
+    *("E711", "E713", "E714", "E721", "F811", "PLW", "B", "ASYNC", "YTT", "LOG", "G010", "G101", "ISC004"),
     *("RET503", "RUF009", "RUF013", "RUF018", "RUF026", "RUF030", "RUF032", "RUF033", "RUF034", "RUF040", "RUF048"),
     *("RUF060", "RUF064", "RUF071", "SIM115"),
 )

@@ -18,7 +18,7 @@ from workers.review.detectors.detector import (
     in_parts,
 )
 from workers.review.detectors.linters import bandit_findings, ruff_findings
-from workers.review.detectors.rules import RUFF_SELECT, is_test_path, is_wanted, kind_of, twin
+from workers.review.detectors.rules import RUFF_SELECT, is_of, is_test_path, is_wanted, kind_of, twin
 
 
 def ended(stdout: object, *, exit_code: int = 1, stderr: str = "") -> CompletedRun:
@@ -243,6 +243,12 @@ def test_what_we_select_ourselves_is_more_than_style() -> None:
     """Only what a project selects beside it may be a matter of taste; f-strings without a field are the one exception."""
     with_codes = [code for code in RUFF_SELECT if code[-1].isdigit()]
     assert {code for code in with_codes if kind_of(code)[0] is Category.STYLE} <= {"F541"}
+
+
+def test_a_comparison_with_true_or_false_is_a_choice() -> None:
+    """What is compared may be no truth value, and then the comparison means something else than the value alone."""
+    assert not any(is_of("E712", code) for code in RUFF_SELECT)
+    assert kind_of("E712")[0] is Category.STYLE
 
 
 def test_bandits_rules_have_twins() -> None:
