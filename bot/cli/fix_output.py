@@ -7,20 +7,18 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from bot.cli.console import Detail, TextTable, print_tables
-from bot.cli.json_output import advice
+from bot.cli.json_output import WORTH_NAMING, advice
 from memory.model import Attempt, Confidence, Doubt, Failure, Proof
 from workers.messages import repair
 from workers.messages.markdown import counted
 from workers.repair.result import Repaired, RepairStatus
+from workers.sandbox.report import shortened
 
 THEME = "ansi_dark"
 """Of code: colours that the terminal chooses itself, so that they can be read on a light one too."""
 
 SHOWN = 10
 """So many of a kind are listed: failing tests, what was set aside, files that were not read."""
-
-WORTH_NAMING = 10.0
-"""The fewest seconds of making an environment that the answer gives."""
 
 
 def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: bool, detail: Detail) -> None:
@@ -54,7 +52,7 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         for line in filter(None, (*nearest, environment, advice(result))):
             out.print(line, markup=False)
     print_some(repair.set_aside_lines(result.set_aside, each=detail is Detail.ALL), out, detail, before="set aside: ")
-    print_some(result.flaky, out, detail, before="failed once, and passed when run again: ")
+    _print_tests(result.flaky, out, detail, before="failed once, and passed when run again: ")
     if detail is Detail.ALL and result.attempts:
         print_tables([_attempts(result)], out)
     if result.attempts:
@@ -130,6 +128,11 @@ def print_question(proof: Proof, out: Console) -> None:
         print_diff(proof.telling.patch, out)
 
 
+def _print_tests(tests: Sequence[str], out: Console, detail: Detail, *, before: str) -> None:
+    """The same for tests, whose long parameters only --verbose prints whole."""
+    print_some(tests if detail is Detail.ALL else [*map(shortened, tests)], out, detail, before=before)
+
+
 def _failing(tests: Sequence[str]) -> str:
     """How many fail; what is named by its file alone cannot be imported."""
     return counted(len(tests), "failing test" if any("::" in test for test in tests) else "failing test file")
@@ -172,7 +175,7 @@ def _print_failure(failure: Failure, proof: Proof | None, out: Console, detail: 
     others = len(tests) - len(failure.failing_tests)
     more = f" ({len(failure.failing_tests)} of these tests; it repairs the other {others} too)" if others > 0 else ""
     out.print(f"{'fails' if proof is None else 'failed before'}: {what}{more}", markup=False)
-    print_some(tests, out, detail, before="  ")
+    _print_tests(tests, out, detail, before="  ")
 
 
 def _print_left(proof: Proof, out: Console, detail: Detail) -> None:
@@ -180,7 +183,7 @@ def _print_left(proof: Proof, out: Console, detail: Detail) -> None:
     left = [test for test in proof.failed_before if test not in proof.passed_after]
     if left:
         out.print("still failing with it; run again for these once it is applied:")
-        print_some(left, out, detail, before="  ")
+        _print_tests(left, out, detail, before="  ")
 
 
 def _proof_line(proof: Proof) -> str:

@@ -4,10 +4,14 @@ from bot.local import LocalReview
 from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
 from workers.messages import repair
+from workers.repair.first_run import function_of
 from workers.repair.result import Repaired
 from workers.review.broken_tests import ComparedTests
 
 Json = dict[str, object]
+
+WORTH_NAMING = 10.0
+"""The fewest seconds of making an environment, or of finding what fails, that the answer speaks of."""
 
 
 def _fields(value: object, *names: str) -> Json:
@@ -117,7 +121,8 @@ def advice(result: Repaired) -> str:
     """Where the time went, and the options that would help."""
     if (effort := result.effort) is None or result.failure is None:
         return ""
-    first = result.failure.failing_tests[0]
-    name = f"name one failing test (--test-command 'python -m pytest {first}') or " if effort.whole else ""
+    test = function_of(result.failure.failing_tests[0])
+    slow = effort.whole and effort.reproducing > WORTH_NAMING
+    name = f"name one failing test (--test-command 'python -m pytest {test}') or " if slow else ""
     more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
     return f"{effort.described()}{'' if effort.exhausted else more}"

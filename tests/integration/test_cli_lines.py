@@ -249,8 +249,7 @@ def test_what_is_not_fixed(home: Path, tmp_path: Path) -> None:
 
 ENDED = re.compile(
     r"time ran out after # candidates|# candidates tried, none makes the failing tests pass|"
-    r"To get further, name one failing test \(--test-command '.*::test_rates'\) or give more time \(--budget 180\)|"
-    r"No edit is left to try, so more time does not help"
+    r"To get further, give more time \(--budget 180\)|It ended before its time was up, so more time does not help"
 )
 """A fast machine tries all edits in the time, a slow one does not."""
 

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof, SuiteCount
 from workers.messages.markdown import SKIP_CI, code, counted, first_of, folded, marker, name, plain, words
+from workers.sandbox.report import shortened
 
 SHOWN_TESTS = 5
 LONGEST_TITLE = 256
@@ -31,8 +32,9 @@ def _title(text: str) -> str:
 def fix_commit(failure: Failure, path: str, issue: int, *, skip_ci: bool) -> str:
     """The message of the commit that carries a repair."""
     tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
-    title = f"{fix_title(failure, path)}{SKIP_CI if skip_ci else ''}"
-    return f"{title}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
+    return (
+        f"{fix_title(failure, path)}{SKIP_CI * skip_ci}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
+    )
 
 
 def fix_body(
@@ -216,7 +218,7 @@ def set_aside_lines(reasons: Mapping[str, str], *, each: bool = False) -> list[s
         return [f"{test}: {why}" for test, why in reasons.items()]
     tests: dict[str, list[str]] = {}
     for test, why in reasons.items():
-        tests.setdefault(why, []).append(test)
+        tests.setdefault(why, []).append(shortened(test))
     return [f"{first}{f' and {len(more)} more' if more else ''}: {why}" for why, (first, *more) in tests.items()]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from workers.messages.markdown import counted, name, plain
 from workers.review.broken_tests import BrokenTest, ComparedTests
-from workers.sandbox.report import NOT_STARTED
+from workers.sandbox.report import NOT_STARTED, shortened
 
 SHOWN_TESTS = 10
 SHOWN_ASIDE = 3
@@ -26,8 +26,8 @@ def headline(tests: ComparedTests) -> str:
 
 def lines(tests: ComparedTests, *, every: bool = False) -> list[str]:
     """The broken tests for a terminal, the first ten or `every` one of them, and what else is known."""
-    most = len(tests.broken) if every else SHOWN_TESTS
-    return [*_tests(tests, lambda test: f"  {_line(test, str, str)}", "  ", most), *remarks(tests)]
+    most, id_of = (len(tests.broken), str) if every else (SHOWN_TESTS, shortened)
+    return [*_tests(tests, lambda test: f"  {_line(test, id_of, str)}", "  ", most), *remarks(tests)]
 
 
 def described(test: BrokenTest) -> str:
@@ -88,7 +88,7 @@ def _line(test: BrokenTest, quoted: Callable[[str], str], sentence: Callable[[st
 
 
 def remarks(
-    tests: ComparedTests, quoted: Callable[[str], str] = str, sentence: Callable[[str], str] = str
+    tests: ComparedTests, quoted: Callable[[str], str] = shortened, sentence: Callable[[str], str] = str
 ) -> list[str]:
     """What is known beside the broken tests, and what is not."""
     return [

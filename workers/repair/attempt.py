@@ -14,6 +14,7 @@ from workers.redaction import redact
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.result import First
 from workers.repair.time_allowance import Deadline
+from workers.sandbox.report import shortened
 
 LONGEST_MESSAGE, MOST_NAMED = 120, 3
 
@@ -155,7 +156,7 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
         return f"Best was {where}: {objection}."
     wanted = len(failure.failing_tests)
     if nearest.passed == wanted:
-        return f"{where} makes the failing tests pass, but {nearest.failed or 'another test'} fails with it."
+        return f"{where} makes the failing tests pass, but {shortened(nearest.failed) or 'another test'} fails with it."
     if nearest.passed:
         return f"{where} repairs {nearest.passed} of {wanted} failing tests."
     if nearest.error_type == failure.error_type:

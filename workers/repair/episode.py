@@ -26,6 +26,7 @@ from memory.policy.q_table import Remembered
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
 from workers.repair.engines.search.engine import open_search
+from workers.repair.judging.prove import reserved
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.repair.result import (
     AttemptResult,
@@ -40,7 +41,7 @@ from workers.repair.result import (
     experience_of,
 )
 from workers.repair.time_allowance import Deadline, TimedSandbox
-from workers.sandbox.report import TestOutcome
+from workers.sandbox.report import TestOutcome, shortened
 from workers.sandbox.run_tests import Project
 
 RECALLED = 5
@@ -120,7 +121,7 @@ def _found(failure: Failure, others: int) -> str:
     subject = f"1 {kind} fails" if tests == 1 else f"{tests} {kind}s fail"
     more = f" and {tests - 1} more" if tests > 1 else ""
     rest = f"; {others} more fail otherwise" if others else ""
-    return f"{subject} with {failure.error_type}: {failure.failing_tests[0]}{more}{rest}"
+    return f"{subject} with {failure.error_type}: {shortened(failure.failing_tests[0])}{more}{rest}"
 
 
 def status_of(attempts: Sequence[Attempt]) -> RepairStatus:
@@ -272,16 +273,21 @@ class _Loop:
     def _effort(self, attempts: Sequence[Attempt], seconds: float) -> SearchEffort | None:
         """What a search did in `seconds`; None where a model tried last, and where there was nothing to try."""
         last = attempts[-1] if attempts else None
-        exhausted = last is not None and (last.strategy, last.outcome) == (EVERYTHING, AttemptOutcome.NOTHING_PLAUSIBLE)
+        budget, reproducing, proving = self._deps.budget_seconds, self._case.reproduction.seconds, self._proof_seconds
+        early = not self._late and seconds < budget - reserved(budget, self._case.reproduction)
+        exhausted = (
+            last is not None
+            and last.strategy == EVERYTHING
+            and (early or last.outcome is AttemptOutcome.NOTHING_PLAUSIBLE)
+        )
         if last and (last.by_model or (exhausted and not last.candidates)):
             return None
-        reproducing, proving = self._case.reproduction.seconds, self._proof_seconds
         return SearchEffort(
             candidates=sum(attempt.candidates for attempt in attempts if not attempt.by_model),
             searching=max(seconds - reproducing - proving, 0.0),
             reproducing=reproducing,
             proving=proving,
-            budget=self._deps.budget_seconds,
+            budget=budget,
             whole=self._case.reproduction.whole,
             exhausted=exhausted,
             stopped=self._stopped,

@@ -88,8 +88,8 @@ class SearchEffort:
 
     `candidates` counts as in `Repaired`, without rivals.
 
-    `exhausted` says that no edit is left to try, so that more time does not help, `stopped` that what was left was
-    not worth its time.
+    `exhausted` says that the search ended before its time did, so that more time does not help, `stopped` that what was
+    left was not worth its time.
     """
 
     candidates: int
@@ -104,7 +104,7 @@ class SearchEffort:
     def described(self) -> str:
         """The same in words."""
         tried = f"{self.candidates} candidate{'s' * (self.candidates != 1)}"
-        more = " No edit is left to try, so more time does not help." if self.exhausted else ""
+        more = " It ended before its time was up, so more time does not help." if self.exhausted else ""
         if self.stopped:
             more = " It stopped early: a longer search has hardly ever repaired such a failure here."
         return (

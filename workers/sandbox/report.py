@@ -53,6 +53,15 @@ class TestResult:
     inherited: str = ""
 
 
+LONGEST_PARAMETERS = 40
+
+
+def shortened(test: str) -> str:
+    """A test's id with the beginning of its parameters, where these are long."""
+    function, _, parameters = test.partition("[")
+    return test if len(parameters) <= LONGEST_PARAMETERS else f"{function}[{parameters[:LONGEST_PARAMETERS]}…]"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestReport:
     """One test run. `complete` is false when the session did not end by itself (killed, crashed, interrupted).

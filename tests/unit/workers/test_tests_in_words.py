@@ -37,6 +37,18 @@ def test_ten_are_shown_and_the_others_counted() -> None:
     )
 
 
+def test_long_parameters_are_cut_where_not_everything_is_asked_for() -> None:
+    long = f"t.py::test_it[{'word ' * 30}]"
+    tests = ComparedTests(broken=(replace(broken(1), id=long),), failing_before=(long,))
+    assert lines(tests) == snapshot(
+        [
+            "  t.py::test_it[word word word word word word word word …]: AssertionError: assert 1 == 0 (through it.py:4)",
+            "1 test failing without this change too: t.py::test_it[word word word word word word word word …].",
+        ]
+    )
+    assert lines(tests, every=True)[0].startswith(f"  {long}: ")
+
+
 def test_a_review_says_that_its_head_was_not_repaired() -> None:
     """With what is in the sentence neutralised: an error's words come from the project."""
     reviewed = replace(review(tests=ComparedTests(broken=(broken(1),))).reviewed, unrepaired="No repair: <b>@all</b>.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.report import TestOutcome, TestReport, shortened
 
 SHOWN = 3
 """So many tests are named in a reason."""
@@ -30,4 +30,4 @@ def includes(test: str, ids: Sequence[str]) -> bool:
 def named(tests: Sequence[str]) -> str:
     """The first few tests, and how many more there are."""
     rest = len(tests) - SHOWN
-    return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(map(shortened, tests[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")

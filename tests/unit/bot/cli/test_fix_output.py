@@ -256,6 +256,37 @@ def test_a_repair_that_came_to_no_attempt() -> None:
     )
 
 
+def test_a_suite_that_takes_long_to_say_what_fails() -> None:
+    """Where the whole suite had to run for that, one test is named, by its function: its parameters may be no word of a shell."""
+    effort = SearchEffort(
+        candidates=0, searching=30.0, reproducing=28.0, proving=0.0, budget=60.0, whole=True, exhausted=False
+    )
+    failure = replace(FAILURE, failing_tests=('tests/test_a.py::test_a[it\'s "so"]',))
+    slow = replace(result(RepairStatus.NOT_FIXED, failure=failure), effort=effort)
+    named = "To get further, name one failing test (--test-command 'python -m pytest tests/test_a.py::test_a') or give more time (--budget 180)."
+    assert printed(slow)[-1].endswith(named)
+    quick = replace(slow, effort=replace(effort, reproducing=2.0))
+    assert printed(quick)[-1].endswith("proofs. To get further, give more time (--budget 180).")
+
+
+def test_long_parameters_of_tests() -> None:
+    """The ids of tests are shortened wherever they are listed, and --verbose has them whole."""
+    long = f"tests/test_a.py::test_a[{'word ' * 30}]"
+    of = replace(
+        result(RepairStatus.NOT_FIXED, failure=replace(FAILURE, failing_tests=(long,))),
+        flaky=(long,),
+        set_aside={long: "it needs the network"},
+    )
+    assert printed(of)[2:] == snapshot(
+        [
+            "  tests/test_a.py::test_a[word word word word word word word word …]",
+            "set aside: tests/test_a.py::test_a[word word word word word word word word …]: it needs the network",
+            "failed once, and passed when run again: tests/test_a.py::test_a[word word word word word word word word …]",
+        ]
+    )
+    assert sum(long in line for line in printed(of, Detail.ALL)) == 3
+
+
 def test_what_a_change_leaves_failing_is_named() -> None:
     """With what to do about it: another run repairs one more failure."""
     proof = replace(PROOF, failed_before=TESTS[:4], passed_after=TESTS[:2])
