@@ -26,7 +26,7 @@ FIXED = {
 CANNOT_RUN, INTERRUPTED, CLOSED = 2, 130, 141
 
 BROKEN = re.compile(r"(\d+) tests? fails? that|(\d+) (?:added )?test files? cannot be imported|(pytest cannot begin)")
-FAILING = re.compile(r"(\d+) failing tests?|\((\d+) more fail otherwise\)")
+FAILING = re.compile(r"(\d+) failing tests?|\((\d+) more fail\)")
 NAMED_AFTER = re.compile(r"tests are broken: |failed before: |fails: ")
 MORE = re.compile(r"  and (\d+) more")
 

@@ -68,7 +68,7 @@ def verdict(result: Repaired, seconds: float) -> str:
     proven = result.proven
     end = "; ".join([*([repair.effort(result.attempts)] if result.attempts else []), time])
     if proven is None or proven.proof is None:
-        more = f" ({result.others} more fail otherwise)" if result.others else ""
+        more = f" ({result.others} more fail)" if result.others else ""
         return f"not fixed: {tests}{more}, and no change is proven; {end}"
     proof = proven.proof
     passes = f"{_failing(proof.passed_after)} {'passes' if len(proof.passed_after) == 1 else 'pass'}"

@@ -110,7 +110,7 @@ def _without_attempts(reproduction: Reproduction, started: float) -> Repaired:
 
 
 def _others(failure: Failure, reproduction: Reproduction) -> int:
-    """How many tests fail otherwise."""
+    """How many other tests fail, otherwise or where nothing was changed."""
     return len(reproduction.failing_report.failing()) - len(failure.failing_tests)
 
 
@@ -120,7 +120,7 @@ def _found(failure: Failure, others: int) -> str:
     kind = "test" if "::" in failure.failing_tests[0] else "test file"
     subject = f"1 {kind} fails" if tests == 1 else f"{tests} {kind}s fail"
     more = f" and {tests - 1} more" if tests > 1 else ""
-    rest = f"; {others} more fail otherwise" if others else ""
+    rest = f"; {others} more fail" if others else ""
     return f"{subject} with {failure.error_type}: {shortened(failure.failing_tests[0])}{more}{rest}"
 
 

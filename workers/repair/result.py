@@ -118,7 +118,7 @@ class Repaired:
     """The result of a repair. `tests` is how many there were at first, `skipped` how many of them did not run, `flaky` those
     set aside because they failed only once.
 
-    `others` is how many tests failed otherwise than the `failure`. `late` is the unified diff of an edit that passes the
+    `others` is how many tests failed beside the `failure`. `late` is the unified diff of an edit that passes the
     failing tests where none is proven, and no time was left for its proof.
 
     `proof_seconds` is the part of `seconds` for proofs; `effort` is there where a search found nothing; `set_aside` holds

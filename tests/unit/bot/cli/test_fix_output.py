@@ -336,7 +336,7 @@ def test_a_model_counts_in_steps() -> None:
         "not fixed: 500 failing tests, and no change is proven; 40 candidates tried, 7 steps of the model; 3.0 s"
     )
     assert verdict(replace(result(RepairStatus.NOT_FIXED, LOST), others=3), 3.0) == snapshot(
-        "not fixed: 500 failing tests (3 more fail otherwise), and no change is proven; 40 candidates tried; 3.0 s"
+        "not fixed: 500 failing tests (3 more fail), and no change is proven; 40 candidates tried; 3.0 s"
     )
     assert verdict(result(RepairStatus.NOT_FIXED, model), 3.0) == snapshot(
         "not fixed: 500 failing tests, and no change is proven; 7 steps of the model; 3.0 s"
