@@ -399,6 +399,52 @@ def test_what_tests_inherit_is_no_repair(tmp_path: Path) -> None:
     assert shown == Unproven(reason="garden/contract.py decides what counts as passing")
 
 
+def test_what_tests_assert_with_is_no_repair(tmp_path: Path) -> None:
+    """Of what a package has for tests, the file in which an assertion fails decides what passes; a client for tests is code."""
+    asserting = {
+        "garden/testing/checks.py": """
+            def equal_(one, other):
+                right = one == other
+                assert right
+        """,
+        "garden/helpers.py": """
+            def assert_raises(error, function, *arguments):
+                raised = False
+                try:
+                    function(*arguments)
+                except error:
+                    raised = True
+                assert raised
+        """,
+        "garden/testing/client.py": """
+            def sized(bed):
+                return bed.free() + 1
+        """,
+        "tests/test_checks.py": """
+            from garden.beds import Bed
+            from garden.helpers import assert_raises
+            from garden.testing.checks import equal_
+            from garden.testing.client import sized
+
+            def test_equal():
+                equal_(Bed(2, 3).plant("pea").free(), 5)
+
+            def test_raises():
+                assert_raises(ValueError, Bed(2, 3).plant, "pea")
+
+            def test_client():
+                assert sized(Bed(2, 3)) == 6
+        """,
+    }
+    garden = project_of(tmp_path, {**GARDEN, **asserting})
+    before = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    left = sources_of(garden, before).keys()
+    assert {"garden/testing/checks.py", "garden/helpers.py"}.isdisjoint(left)
+    assert {"garden/testing/client.py", BEDS} <= left
+    shown = proven(garden, edited(garden, "right = one == other", "right = True", "garden/testing/checks.py"))
+    assert shown == Unproven(reason="garden/testing/checks.py decides what counts as passing")
+
+
 @pytest.mark.extended
 def test_a_comparison_with_nothing_is_a_question(garden: Project) -> None:
     """Where a run has named no plug-in at all, equality shows nothing, and the proof says so."""

@@ -31,7 +31,7 @@ from workers.repair.engines.engine import Case, Options, PreviousAttempts, Repai
 from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
-from workers.repair.reproduce import inherited_from
+from workers.repair.reproduce import deciding
 from workers.repair.result import AttemptResult
 
 LONGEST_WORDS = 900
@@ -93,7 +93,7 @@ class LlmEngine:
         self._seconds = options.seconds
         self._available = True
         self._memory = MemoryContext(case, deps, previous)
-        tests = inherited_from(case.project.tree, (case.reproduction.report,))
+        tests = deciding(case.project.tree, (case.reproduction.report,))
         self._checkout = Checkout(case.project.tree, case.project.paths, tests)
         self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure, deps.limits)
         self._reserved = reserved(options.seconds, case.reproduction)

@@ -303,23 +303,45 @@ def _suspected(
 def sources_of(project: Project, reproduction: Reproduction | None = None) -> dict[str, str]:
     """The text of every Python file of the checkout that is UTF-8 and of a size that people write, by path.
 
-    Those that the test command names, and those that tests inherit their functions from, are left out: they are tests, though
-    they may not be called so.
+    Those that the test command names, and those that decide what passes, are left out: they are tests, though they may not
+    be called so.
     """
     texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
-    tests = {*project.named_tests(), *(inherited_from(project.tree, (reproduction.report,)) if reproduction else ())}
+    tests = {*project.named_tests(), *(deciding(project.tree, (reproduction.report,)) if reproduction else ())}
     return {
         path: text for path, text in texts.items() if text is not None and (path not in tests or is_test_path(path))
     }
 
 
-def inherited_from(tree: Path, reports: Iterable[TestReport]) -> frozenset[str]:
-    """The files that tests of other files inherit their functions from, by reports of runs.
+def deciding(tree: Path, reports: Sequence[TestReport]) -> frozenset[str]:
+    """The files that decide what passes, by reports of runs: tests inherit their functions from them, or assert through them.
 
-    Such a file defines what the tests are called: the function that is around a test may be anybody's.
+    A file of the first kind defines what the tests are called: the function that is around a test may be anybody's.
     """
     named = chain.from_iterable(report.inherited().items() for report in reports)
-    return frozenset(path for path, functions in named if functions & _functions(tree, path))
+    inherited = {path for path, functions in named if functions & _functions(tree, path)}
+    return frozenset(inherited.union(*(map(_asserted_through, report.failing()) for report in reports)))
+
+
+ASSERTING = frozenset(
+    {"testing", "testutil", "testutils", "testsuite", "testlib", "assertion", "assertions", "asserts"}
+)
+"""Words in the paths of what a package has for tests to assert with."""
+
+
+def _asserted_through(result: TestResult) -> str:
+    """The file of the function that a failing test asserts with; empty where it asserts itself.
+
+    It calls that function `assert_…`, or the assertion fails in a file for tests: other code there, as a client for tests,
+    is the project's like any other.
+    """
+    test = result.id.partition("::")[0]
+    called = next((each for each in result.frames if each.path != test and not is_test_path(each.path)), None)
+    if called is None or called.function.lstrip("_").lower().startswith("assert"):
+        return called.path if called else ""
+    words = {word for part in Path(called.path).with_suffix("").parts for word in part.split("_")}
+    failed = result.error_type in ("AssertionError", "Failed") and result.frames[-1].path == called.path
+    return called.path if failed and words & ASSERTING else ""
 
 
 def _functions(tree: Path, path: str) -> set[str]:

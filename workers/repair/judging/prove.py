@@ -22,7 +22,7 @@ from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.out_of_reach import out_of_reach
-from workers.repair.reproduce import Reproduction, inherited_from
+from workers.repair.reproduce import Reproduction, deciding
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.launching import installed_modules
@@ -226,11 +226,11 @@ class Prover:
         before = self._suite.first
         names = {result.id.partition("::")[2] for result in before.results if result.id.startswith(f"{path}::")}
         decides = defines(self._project.tree, path, names) or f"the plug-in {module_name(path)}" in before.loaded
-        return DECIDES if decides or path in self._inherited else ""
+        return DECIDES if decides or path in self._deciding else ""
 
     @cached_property
-    def _inherited(self) -> Collection[str]:
-        return inherited_from(self._project.tree, (self._suite.first, self._reproduction.report))
+    def _deciding(self) -> Collection[str]:
+        return deciding(self._project.tree, (self._suite.first, self._reproduction.report))
 
     @cached_property
     def _installed(self) -> frozenset[str]:
