@@ -32,9 +32,8 @@ def _title(text: str) -> str:
 def fix_commit(failure: Failure, path: str, issue: int, *, skip_ci: bool) -> str:
     """The message of the commit that carries a repair."""
     tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
-    return (
-        f"{fix_title(failure, path)}{SKIP_CI * skip_ci}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
-    )
+    title = f"{fix_title(failure, path)}{SKIP_CI if skip_ci else ''}"
+    return f"{title}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
 
 
 def fix_body(
