@@ -9,44 +9,6 @@ import pytest
 
 CASES = [
     (
-        "swapped_key",
-        """
-        def f(a, b):
-            a[b] = b.upper()
-            return a
-        """,
-        """
-        def f(a, b):
-            a[b.upper()] = b
-            return a
-        """,
-        {},
-    ),
-    (
-        "single_end",
-        """
-        def f(a, b):
-            return b if a else a.lstrip("/").lower()
-        """,
-        """
-        def f(a, b):
-            return b if a else ("/" + a.lstrip("/")).lower()
-        """,
-        {},
-    ),
-    (
-        "single_end",
-        """
-        def f(a):
-            return a.rstrip("/")
-        """,
-        """
-        def f(a):
-            return a.rstrip("/") + "/"
-        """,
-        {},
-    ),
-    (
         "whole_for_element",
         """
         def changes(rows: list[int]):

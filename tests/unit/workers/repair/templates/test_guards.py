@@ -228,41 +228,6 @@ CASES = [
         """,
         {"error": "AttributeError", "message": "no attribute 'size'"},
     ),
-    (
-        "foreign_operand",
-        """
-        class Point:
-            def __iadd__(self, other):
-                self.x += other.x
-                return self
-        """,
-        """
-        class Point:
-            def __iadd__(self, other):
-                if not isinstance(other, Point):
-                    return NotImplemented
-                self.x += other.x
-                return self
-        """,
-        {"error": "AttributeError", "message": "'int' object has no attribute 'x'"},
-    ),
-    (
-        "foreign_operand",
-        """
-        class Point:
-            def __eq__(self, other):
-                assert isinstance(other, Point), other
-                return self.x == other.x
-        """,
-        """
-        class Point:
-            def __eq__(self, other):
-                if not isinstance(other, Point):
-                    return False
-                return self.x == other.x
-        """,
-        {},
-    ),
 ]
 
 

@@ -83,19 +83,6 @@ CASES = [
         "",
     ),
     (
-        "one_of_shown",
-        """
-        def f(name):
-            return name == "version"
-        """,
-        """
-        def f(name):
-            return name in ("version", "release")
-        """,
-        "",
-        "assert f('release')",
-    ),
-    (
         "string",
         """
         def f(name):

@@ -9,36 +9,6 @@ import pytest
 
 CASES = [
     (
-        "exchanged_branches",
-        """
-        def f(a, b):
-            if a > 0:
-                return 1
-            elif (
-                a > b
-            ):
-                # more
-                b = 1
-                return b
-            else:
-                return 3
-        """,
-        """
-        def f(a, b):
-            if (
-                a > b
-            ):
-                # more
-                b = 1
-                return b
-            elif a > 0:
-                return 1
-            else:
-                return 3
-        """,
-        {},
-    ),
-    (
         "outdented_statement",
         """
         def f(a, b):
@@ -376,28 +346,6 @@ CASES = [
         {"error": "UnboundLocalError", "message": "cannot access local variable 'found'"},
     ),
     (
-        "exchanged_branches",
-        """
-        def f(a, b):
-            if a > b:
-                b = 1
-                c = 2
-            else:
-                c = 3
-            return b + c
-        """,
-        """
-        def f(a, b):
-            if a > b:
-                c = 3
-            else:
-                b = 1
-                c = 2
-            return b + c
-        """,
-        {},
-    ),
-    (
         "outdented_statement",
         """
         def f(rows):
@@ -506,50 +454,6 @@ CASES = [
             text = handle.read()
             handle.close()
             return text
-        """,
-        {},
-    ),
-    (
-        "jump_after_block",
-        """
-        def f(parts):
-            out = []
-            for key, value in parts:
-                if value is None:
-                    out.append(key)
-                out.append(key + value)
-            return out
-        """,
-        """
-        def f(parts):
-            out = []
-            for key, value in parts:
-                if value is None:
-                    out.append(key)
-                    continue
-                out.append(key + value)
-            return out
-        """,
-        {},
-    ),
-    (
-        "jump_after_block",
-        """
-        def f(tokens):
-            for token in tokens:
-                if token.startswith("-"):
-                    found = token
-                seen = token
-            return found, seen
-        """,
-        """
-        def f(tokens):
-            for token in tokens:
-                if token.startswith("-"):
-                    found = token
-                    break
-                seen = token
-            return found, seen
         """,
         {},
     ),

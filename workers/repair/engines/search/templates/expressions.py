@@ -265,21 +265,3 @@ def counterpart(node: cst.Name, site: Site) -> Iterator[Edit]:
     others = [b if node.value == a else a for a, b in _COUNTERPARTS if node.value in (a, b)]
     parent = site.parent(node)
     return site.tokens(node, others, around=parent if isinstance(parent, cst.Attribute) else None)
-
-
-@template(cst.Assign, strategy="conversions", prior=0.45, families=_VALUES)
-def swapped_key(node: cst.Assign, site: Site) -> Iterator[Edit]:
-    """`d[key] = value` → `d[value] = key`: a mapping the wrong way round."""
-    target = node.targets[0].target
-    if isinstance(target, cst.Subscript) and len(node.targets) == len(target.slice) == 1:
-        yield site.exchange(target.slice[0].slice, node.value, around=node)
-
-
-@template(cst.Call, strategy="conversions", prior=0.35, families=(Family.ASSERTION, Family.VALUE))
-def single_end(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`path.lstrip("/")` → `"/" + path.lstrip("/")`, `rstrip` alike: what was stripped has to be there once."""
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("lstrip", "rstrip") and len(node.args) == 1:
-        end, call = node.args[0].value, site.code(node)
-        if isinstance(end, cst.SimpleString):
-            parts = (site.code(end), call) if node.func.attr.value == "lstrip" else (call, site.code(end))
-            yield site.replace(node, " + ".join(parts))

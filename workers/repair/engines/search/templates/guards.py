@@ -79,33 +79,6 @@ def _guarded(site: Site, header: str) -> Iterator[Edit]:
             yield from site.insert_before((header.format(name), f"    {code}"), weight=weight / (1 + rank / 3))
 
 
-_COMPARING = frozenset(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
-_JOINING = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor")
-_OPERATORS = _COMPARING.union(f"__{kind}{name}__" for name in _JOINING for kind in ("", "r", "i"))
-
-
-@template(cst.CSTNode, strategy="guards", prior=0.6, families=(*_NONE, Family.ASSERTION))
-def foreign_operand(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`def __eq__(self, other):` returns NotImplemented for what is not of its class, as the data model of Python asks for."""
-    function, definition = site.function, site.definition
-    if (
-        function is None
-        or definition is None
-        or node is not site.unit.node
-        or function.signature.name not in _OPERATORS
-    ):
-        return
-    answers = ("NotImplemented", "False") if function.signature.name in _COMPARING else ("NotImplemented",)
-    if isinstance(node, cst.SimpleStatementLine) and isinstance(test := node.body[0], cst.Assert):
-        for answer, weight in fading(answers):
-            lines = (f"if not {wrapped(site.code(test.test), 5)}:", f"{site.step}return {answer}")
-            yield site.rewrite([f"{site.indent}{line}" for line in lines], weight=weight)
-    elif function.signature.parameters and site.siblings is not None and site.parent(node) is definition.body:
-        foreign = f"if not isinstance({function.signature.parameters[0]}, {function.owner}):"
-        for answer, weight in fading(answers):
-            yield from site.insert_before((foreign, f"{site.step}return {answer}"), weight=weight)
-
-
 @template(cst.SimpleStatementLine, strategy="guards", prior=0.4, families=(*_NONE, *_LOOKUPS, Family.ARITHMETIC))
 def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a.b)` → `if a is not None: f(a.b)`, `if a:`; `x[k]` → `if k in x:`, `if k not in x:`."""

@@ -160,16 +160,3 @@ def _put_together(node: cst.List | cst.Tuple | cst.Set, values: list[str], site:
     return site.splice(
         *site.region.outer_span(node), opened.format(inner), weight=weight, around=site.region.span(node)
     )
-
-
-@template(cst.Comparison, strategy="guards", prior=0.35, families=_VALUES)
-def one_of_shown(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == "x"` → `a in ("x", "y")`, `a != "x"` → `a not in ("x", "y")`, with what the failing test shows."""
-    target = node.comparisons[0]
-    literal = target.comparator
-    if len(node.comparisons) > 1 or not isinstance(literal, (cst.SimpleString, cst.Integer)):
-        return
-    word = {"==": "in", "!=": "not in"}.get(site.code(target.operator), "")
-    text, left = site.code(literal), site.operand(node.left, 7)
-    for code, weight in fading(_siblings(text, [text], site) if word else ()):
-        yield site.replace(node, f"{left} {word} ({text}, {code})", weight=weight)
