@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
@@ -121,21 +121,15 @@ class Prover:
         self._templates = templates
         self.runs = BoundedRuns(sandbox=sandbox, project=project, limits=limits or Limits(), deadline=deadline)
         self.seconds = 0.0
-        self._suite = UnpatchedSuite(
-            lambda tests: self._bounded(tests, {}), reproduction.report if reproduction.whole else None
-        )
+        self._suite = UnpatchedSuite(self.run, reproduction.report if reproduction.whole else None)
         self._all = whole_suite(project)
-        self._rest = UnpatchedSuite(lambda tests: self._bounded(tests, {}, self._all), None)
+        self._rest = UnpatchedSuite(partial(self.run, project=self._all), None)
         self.failing = failure.failing_tests
 
-    def run(self, tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
-        """Run these tests, none: all, with files laid over the checkout."""
-        return self.runs.run(tests, overlay=overlay).report
-
-    def _bounded(
-        self, tests: Sequence[str], overlay: Mapping[str, bytes | None], project: Project | None = None
+    def run(
+        self, tests: Sequence[str], overlay: Mapping[str, bytes | None] = {}, project: Project | None = None
     ) -> TestReport:
-        """The same with a limit for each test; of another suite if `project` has one."""
+        """Run these tests, none: all, with files laid over the checkout; of another suite if `project` has one."""
         return self.runs.run(tests, overlay=overlay, test_seconds=SLOW_TEST_SECONDS, project=project).report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
@@ -189,7 +183,7 @@ class Prover:
         if not self._rest.first.results:
             return self._rest.first
         short = self._is_short_for(self._rest)
-        after = self._bounded((), overlay, self._all)
+        after = self.run((), overlay, self._all)
         objection = self._rest.objection_to_part if short and after.trouble else self._rest.objection_to
         return objection(after, ()) or ended(after)
 
@@ -241,10 +235,10 @@ class Prover:
         order = random.Random(seed).sample(self.failing, min(len(self.failing), MOST_ALONE))  # noqa: S311 - an order, no secret
         twins = twin_run(self._project.tree, order, SECRET)
         files = {path: text.encode() for path, text in twins.files.items()}
-        report = self._bounded([*twins.tests, *order], {**overlay, **files})
+        report = self.run([*twins.tests, *order], {**overlay, **files})
         without = [test for test in order if not twins.includes(test)]
         if missing := (*still_failing(without, report), *twins.lost(order, report)):
-            alone = self._bounded(order, overlay) if twins.twins else report
+            alone = self.run(order, overlay) if twins.twins else report
             if still_failing(order, alone):
                 late = alone.out_of_time and not ended(alone).failing()
                 reason = TIME_IS_UP if late else f"{named(missing)} still fails when run alone"
@@ -258,7 +252,7 @@ class Prover:
         added = self._canaries()
         short = self._is_short_for(self._suite)
         project = with_tests(self._project, added.tests) if added else None
-        report = self._bounded((), {**overlay, **({added.path: added.text.encode()} if added else {})}, project)
+        report = self.run((), {**overlay, **({added.path: added.text.encode()} if added else {})}, project)
         after = added.without(report) if added else report
         cut = short and bool(report.trouble)
         objection = (self._suite.objection_to_part if cut else self._suite.objection_to)(after, self.failing)
@@ -274,7 +268,7 @@ class Prover:
         if added is None:
             return False
         project = with_tests(self._project, added.tests)
-        report = self._bounded(added.tests, {added.path: added.text.encode()}, project)
+        report = self.run(added.tests, {added.path: added.text.encode()}, project)
         return added.are_right_in(report) or report.trouble not in ("", NO_TESTS)
 
     def _canaries(self) -> Canaries | None:

@@ -298,10 +298,8 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
     usual = replace(judging, seconds=max(judging.seconds, shown.cpu - server.seconds))
     again = [] if server.unfit or slow else [server.ask(_unedited(usual)) for _ in range(2)]
     runs = 1 + len(again) + (judging is not wanted)
-    baseline = settled(judging, shown, again, wall=wall, runs=runs)
-    narrow = judging is wanted and _is_narrow(server, wanted, shown)
-    # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
-    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)), narrow=narrow)
+    baseline = settled(wanted, shown, again, wall=wall, runs=runs)
+    return replace(baseline, narrow=judging is wanted and _is_narrow(server, wanted, shown))
 
 
 def _is_narrow(server: ForkServer, wanted: ScreeningTests, shown: ForkAnswer) -> bool:
