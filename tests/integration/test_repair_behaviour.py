@@ -14,7 +14,7 @@ from workers.ports import Limits
 from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
-from workers.repair.judging.ranking import Comparer, Field, PlausibleEdit, clusters, telling
+from workers.repair.judging.ranking import Comparer, PlausibleEdit, PlausibleEdits, clusters, telling
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
@@ -140,9 +140,9 @@ def observed(screen: RunnerPool, candidate: Candidate, observe: Observe) -> Obse
     return seen
 
 
-def compared(each: Sequence[tuple[Candidate, Observed]]) -> Field:
+def compared(each: Sequence[tuple[Candidate, Observed]]) -> PlausibleEdits:
     edits = (PlausibleEdit(candidate=edit, observed=seen, kind=Kind.PLAIN, size=1) for edit, seen in each)
-    return Field(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
+    return PlausibleEdits(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
 
 
 def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: RunnerPool) -> None:
@@ -189,7 +189,7 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
     )
     sources = {TILL: (shop.tree / TILL).read_text(encoding="utf-8")}
     comparer = Comparer(sources=sources, failure=FAILURE, suspicion=1.0, verdicts={})
-    field = comparer.field(listed, screen.observed, 1)
+    field = comparer.compared(listed, screen.observed, 1)
     assert clusters(field) == [[0], [1, 2]]
     told = telling(field, 1, 0, "diff")
     assert told is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from memory.model import Proof
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.prove import Prover
-from workers.repair.judging.ranking import Field, opinion, telling
+from workers.repair.judging.ranking import PlausibleEdits, ranked, telling
 from workers.repair.judging.suite_runs import Unproven
 
 PROOFS = 4
@@ -41,13 +41,13 @@ class Proofs:
         self.late: Candidate | None = None
         self.made = 0
 
-    def prove(self, field: Field) -> None:
-        """Prove the candidates of a field, best first, until one repairs everything that failed, or enough were tried.
+    def prove(self, known: PlausibleEdits) -> None:
+        """Prove these candidates, best first, until one repairs everything that failed, or enough were tried.
 
-        Candidates that turn out to break something leave the field: what they do differently disputes nothing.
+        Candidates that turn out to break something are left out: what they do differently disputes nothing.
         """
         shown: dict[Candidate, Proof] = {}
-        left: Field | None = field
+        left: PlausibleEdits | None = known
         while left is not None and (wanted := _next(left, shown)) is not None and self.made < PROOFS:
             candidate = left.edits[wanted].candidate
             self.made += 1
@@ -66,46 +66,46 @@ class Proofs:
         return self.best is not None or self.made >= PROOFS
 
     def _unbroken(
-        self, field: Field, unproven: Candidate, tests: Mapping[str, float], shown: Mapping[Candidate, Proof]
-    ) -> Field | None:
-        """A field without one, and without those that break the same tests; None when nothing is left.
+        self, known: PlausibleEdits, unproven: Candidate, tests: Mapping[str, float], shown: Mapping[Candidate, Proof]
+    ) -> PlausibleEdits | None:
+        """The others without one, and without those that break the same tests; None when nothing is left.
 
         What is proven passed these tests in the whole suite. Some of them fail where they are screened alone.
         """
-        others = [edit.candidate for edit in field.edits if edit.candidate is not unproven]
+        others = [edit.candidate for edit in known.edits if edit.candidate is not unproven]
         unshown = [candidate for candidate in others if candidate not in shown]
         kept = self._passing(unshown, tests) | shown.keys() if tests else frozenset(others)
-        return field.only(kept) if kept else None
+        return known.only(kept) if kept else None
 
-    def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:
+    def _settle(self, known: PlausibleEdits, shown: Mapping[Candidate, Proof]) -> None:
         """Keep the best of what was proven, with its rank among the others."""
-        judged = opinion(field)
-        proven = [number for number in judged.order if field.edits[number].candidate in shown]
+        judged = ranked(known)
+        proven = [number for number in judged.order if known.edits[number].candidate in shown]
         if not proven:
             return
-        best = min(proven, key=lambda number: _left_failing(shown[field.edits[number].candidate]))
-        candidate = field.edits[best].candidate
+        best = min(proven, key=lambda number: _left_failing(shown[known.edits[number].candidate]))
+        candidate = known.edits[best].candidate
         rival = judged.rival if best == judged.order[0] else judged.order[0]
         apart = rival if judged.clusters + judged.uncompared > 1 else None
         proof = replace(
             shown[candidate],
             confidence=judged.confidence,
             doubt=judged.doubt,
-            plausible=len(field.edits),
+            plausible=len(known.edits),
             alike=judged.alike,
             clusters=judged.clusters,
             uncompared=judged.uncompared,
             share=round(judged.share, 3),
-            telling=None if apart is None else telling(field, best, apart, self._diff(field.edits[apart].candidate)),
+            telling=None if apart is None else telling(known, best, apart, self._diff(known.edits[apart].candidate)),
         )
         if self.best is None or _left_failing(proof) < _left_failing(self.best.proof):
             self.best = Proven(candidate=candidate, proof=proof)
 
 
-def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:
+def _next(known: PlausibleEdits, shown: Mapping[Candidate, Proof]) -> int | None:
     """The candidate to prove next: the best, one that leaves nothing failing, then the best that behaves otherwise."""
-    judged = opinion(field)
-    proofs = [shown.get(edit.candidate) for edit in field.edits]
+    judged = ranked(known)
+    proofs = [shown.get(edit.candidate) for edit in known.edits]
     if not any(proof is not None and not _left_failing(proof) for proof in proofs):
         return next((number for number in judged.order if proofs[number] is None), None)
     rival = judged.rival

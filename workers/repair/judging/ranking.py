@@ -59,7 +59,7 @@ class PlausibleEdit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class PlausibleEdits:
     """The plausible edits, in the order of being found. `unedited` is how the code behaves without any of them.
 
     `raising` says whether the failure to be repaired is an error that the code raises, so that raising says nothing of a
@@ -72,7 +72,7 @@ class Field:
     thorough: bool
     suspicion: float
 
-    def only(self, candidates: Collection[Candidate]) -> Field:
+    def only(self, candidates: Collection[Candidate]) -> PlausibleEdits:
         """The same with these of them alone."""
         return replace(self, edits=tuple(edit for edit in self.edits if edit.candidate in candidates))
 
@@ -91,11 +91,11 @@ class Field:
         return sum(edit.observed is not None for edit in self.edits) > 1 and bool(self.common())
 
 
-def clusters(field: Field) -> list[list[int]]:
+def clusters(plausible: PlausibleEdits) -> list[list[int]]:
     """The edits, by position, grouped by behaviour; one of which nothing is known forms its own group."""
-    weights = field.common()
+    weights = plausible.common()
     groups: dict[object, list[int]] = {}
-    for number, edit in enumerate(field.edits):
+    for number, edit in enumerate(plausible.edits):
         key: object = number if edit.observed is None or not weights else _signature(edit.observed, weights)
         groups.setdefault(key, []).append(number)
     return list(groups.values())
@@ -106,13 +106,13 @@ def _signature(observed: Observed, weights: Mapping[str, float]) -> tuple[str, .
     return tuple(calls[key].outcome for key, weight in weights.items() if weight >= ALIKE)
 
 
-def telling(field: Field, one: int, other: int, patch: str) -> DistinguishingCall:
+def telling(plausible: PlausibleEdits, one: int, other: int, patch: str) -> DistinguishingCall:
     """The simplest of the calls that tell two edits apart most plainly, if any does; `patch` is that of `other`."""
     none = DistinguishingCall(call="", this="", other="", patch=patch)
-    this, that = field.edits[one].observed, field.edits[other].observed
+    this, that = plausible.edits[one].observed, plausible.edits[other].observed
     if this is None or that is None:
         return none
-    left, right, weights = _by_key(this), _by_key(that), field.common()
+    left, right, weights = _by_key(this), _by_key(that), plausible.common()
     differing = [key for key in weights if left[key].outcome != right[key].outcome]
     if not differing:
         return none
@@ -130,9 +130,9 @@ def _by_key(observed: Observed) -> Mapping[str, ObservedCall]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedField:
-    """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one, of those
-    that were observed where any other was.
+class RankedEdits:
+    """What to think of plausible edits: their positions best first, cluster by cluster. `rival` is the best of the second one,
+    of those that were observed where any other was.
 
     `alike` counts the edits of the first cluster, `share` is its part of the weight of all. `uncompared` counts the edits
     that were not observed, each a cluster of its own, where others were; `clusters` are those that were.
@@ -148,34 +148,34 @@ class RankedField:
     rival: int | None
 
 
-def opinion(field: Field) -> RankedField:
-    """Rank a field that is not empty."""
-    worths = worth(field)
-    found = [_best_first(group, worths, field) for group in clusters(field)]
+def ranked(plausible: PlausibleEdits) -> RankedEdits:
+    """Rank edits, of which there is one at least."""
+    worths = worth(plausible)
+    found = [_best_first(group, worths, plausible) for group in clusters(plausible)]
     groups = sorted(found, key=lambda group: -_weight([worths[n] for n in group]))
     weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
-    unknown = sum(edit.observed is None for edit in field.edits) if field.comparable() else 0
-    rivals = sorted((group[0] for group in groups[1:]), key=lambda n: field.edits[n].observed is None)
-    return RankedField(
+    unknown = sum(edit.observed is None for edit in plausible.edits) if plausible.comparable() else 0
+    rivals = sorted((group[0] for group in groups[1:]), key=lambda n: plausible.edits[n].observed is None)
+    return RankedEdits(
         order=tuple(n for group in groups for n in group),
         alike=len(groups[0]),
         share=weights[0] / sum(weights) if sum(weights) else 1 / len(groups),
-        confidence=_confidence(field, len(groups)),
-        doubt=_doubt(field, best, worths[best]),
+        confidence=_confidence(plausible, len(groups)),
+        doubt=_doubt(plausible, best, worths[best]),
         clusters=len(groups) - unknown,
         uncompared=unknown,
         rival=rivals[0] if rivals else None,
     )
 
 
-def worth(field: Field) -> list[float]:
+def worth(plausible: PlausibleEdits) -> list[float]:
     """What each edit is worth on its own."""
-    known = [edit.observed for edit in field.edits if edit.observed is not None]
+    known = [edit.observed for edit in plausible.edits if edit.observed is not None]
     least_broken = min((observed.broken for observed in known), default=0)
     least_mistyped = min((observed.mistyped for observed in known), default=0)
     found = []
-    for edit in field.edits:
+    for edit in plausible.edits:
         value = edit.candidate.score * edit.kind.factor
         if edit.observed is not None and edit.observed.broken > least_broken:
             value *= BROKEN
@@ -185,7 +185,7 @@ def worth(field: Field) -> list[float]:
     return found
 
 
-def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
+def _best_first(group: Sequence[int], worths: Sequence[float], plausible: PlausibleEdits) -> list[int]:
     """The edits of one cluster: they behave alike, so of those worth about the same the smallest is first.
 
     Those that verdicts make twice as likely to be accepted come before it, whatever their size.
@@ -193,7 +193,7 @@ def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> 
     least = SAME * max(worths[n] for n in group)
 
     def key(n: int) -> tuple[bool, int, int, float]:
-        near, edit = worths[n] >= least, field.edits[n]
+        near, edit = worths[n] >= least, plausible.edits[n]
         return not near, -round(log2(edit.weight)) * near, edit.size * near, -worths[n]
 
     return sorted(group, key=key)
@@ -204,27 +204,27 @@ def _weight(worths: Sequence[float]) -> float:
     return sum(value * MEMBERS**place for place, value in enumerate(sorted(worths, reverse=True)))
 
 
-def _confidence(field: Field, groups: int) -> Confidence:
-    if len(field.edits) == 1:
+def _confidence(plausible: PlausibleEdits, groups: int) -> Confidence:
+    if len(plausible.edits) == 1:
         return Confidence.UNIQUE
-    if not field.comparable():
+    if not plausible.comparable():
         return Confidence.UNCOMPARED
     return Confidence.AGREED if groups == 1 else Confidence.DISPUTED
 
 
-def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
+def _doubt(plausible: PlausibleEdits, best: int, worth_of_best: float) -> Doubt:
     """The doubt about the best edit. Where others agree with it, its form says less."""
-    kind = field.edits[best].kind
-    alone = len(field.edits) == 1
+    kind = plausible.edits[best].kind
+    alone = len(plausible.edits) == 1
     if kind.silences:
         return Doubt.SILENCES
     if kind.coincides:
         return Doubt.COINCIDES
     if alone and kind.prone:
         return Doubt.PRONE
-    if worth_of_best < FAR_FETCHED * field.suspicion * field.edits[best].weight:
+    if worth_of_best < FAR_FETCHED * plausible.suspicion * plausible.edits[best].weight:
         return Doubt.FAR_FETCHED
-    return Doubt.SEARCH_CUT if alone and not field.thorough else Doubt.NONE
+    return Doubt.SEARCH_CUT if alone and not plausible.thorough else Doubt.NONE
 
 
 # ── What is known of plausible edits, to be ranked by it ──
@@ -260,7 +260,7 @@ class Comparer:
     suspicion: float
     verdicts: Mapping[str, float]
 
-    def field(self, listed: Shortlist, observe: Observing, seed: int) -> Field:
+    def compared(self, listed: Shortlist, observe: Observing, seed: int) -> PlausibleEdits:
         """What is known of these candidates; a single one is compared with nothing."""
         candidates = listed.candidates
         before = [self.sources.get(each.path, "") for each in candidates]
@@ -280,7 +280,7 @@ class Comparer:
             )
             for candidate, old, seen in zip(candidates, before, observed, strict=True)
         )
-        return Field(
+        return PlausibleEdits(
             edits=tuple(edits),
             unedited=unedited,
             raising=self.failure.family is not Family.ASSERTION,

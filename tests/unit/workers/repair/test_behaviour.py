@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from memory.model import DistinguishingCall, EditShape
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
-from workers.repair.judging.ranking import Field, PlausibleEdit, clusters, telling
+from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, clusters, telling
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -31,9 +31,9 @@ EDIT = Candidate(
 )
 
 
-def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> Field:
+def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> PlausibleEdits:
     edits = (PlausibleEdit(candidate=EDIT, observed=seen, kind=Kind.PLAIN, size=1) for seen in each)
-    return Field(edits=tuple(edits), unedited=unedited, raising=raising, thorough=True, suspicion=1.0)
+    return PlausibleEdits(edits=tuple(edits), unedited=unedited, raising=raising, thorough=True, suspicion=1.0)
 
 
 ONE = observed(call("1", "a"), call("22", "b"))

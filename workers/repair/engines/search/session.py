@@ -166,7 +166,7 @@ class SearchSession:
                 with limit.postponed(self._searched_by):
                     listed = shortlist(verdict.candidate, verdicts, tally, limit.share(RIVAL_SHARE, RIVAL_SECONDS))
                     self._progress("running all tests with what passes, to prove it")
-                    proofs.prove(self._comparer.field(listed, self._observed, seed))
+                    proofs.prove(self._comparer.compared(listed, self._observed, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=limit.expired)
