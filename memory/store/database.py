@@ -29,6 +29,7 @@ from sqlalchemy import (
     Dialect,
     Engine,
     Executable,
+    Select,
     Table,
     Text,
     Update,
@@ -81,6 +82,11 @@ class Database:
             if connection.dialect.name == "postgresql":  # whose default shows each statement another state
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
+
+    def nouns(self, kind: type[Noun], query: Select[str]) -> list[Noun]:
+        """Those whose bodies a query selects."""
+        with self.reading() as connection:
+            return [load(kind, body) for body in connection.execute(query).scalars()]
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

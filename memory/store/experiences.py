@@ -78,8 +78,7 @@ class StoredExperiences:
             query = query.where(experiences.c.repository == repository)
         if edit:
             query = query.where(experiences.c.edit == edit)
-        with self.database.reading() as connection:
-            return [load(Experience, body) for body in connection.execute(query).scalars()]
+        return self.database.nouns(Experience, query)
 
     def texts(self, *, repository: str) -> dict[str, str]:
         """The searchable text of every experience of a repository by id, newest first."""

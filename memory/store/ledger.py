@@ -82,37 +82,36 @@ class Ledger:
             return len(new)
 
     def decision(self, decision_id: str) -> Decision | None:
-        return next(iter(self._decisions(select(decisions.c.body).where(decisions.c.id == decision_id))), None)
+        query = select(decisions.c.body).where(decisions.c.id == decision_id)
+        return next(iter(self.database.nouns(Decision, query)), None)
 
     def decisions_about(self, subject: str) -> list[Decision]:
         """Decisions about one finding's fingerprint, oldest first."""
-        return self._decisions(_oldest_first().where(decisions.c.subject == subject))
+        return self.database.nouns(Decision, _oldest_first().where(decisions.c.subject == subject))
 
     def decisions_of_task(self, task_id: str) -> list[Decision]:
         """A task's decisions, oldest first."""
-        return self._decisions(_oldest_first().where(decisions.c.task_id == task_id))
+        return self.database.nouns(Decision, _oldest_first().where(decisions.c.task_id == task_id))
 
     def latest(self, repository: str) -> Decision | None:
         """The last decision in a repository, if there is any."""
         query = select(decisions.c.body).where(decisions.c.repository == repository)
         newest = query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
-        return next(iter(self._decisions(newest)), None)
+        return next(iter(self.database.nouns(Decision, newest)), None)
 
     def outcome(self, decision_id: str) -> Outcome | None:
-        with self.database.reading() as connection:
-            query = select(outcomes.c.body).where(outcomes.c.decision_id == decision_id)
-            body = connection.execute(query).scalar_one_or_none()
-        return None if body is None else load(Outcome, body)
+        query = select(outcomes.c.body).where(outcomes.c.decision_id == decision_id)
+        return next(iter(self.database.nouns(Outcome, query)), None)
 
     def signals(self, decision_id: str) -> list[Signal]:
         """All signals about a decision, retractions included, oldest first."""
-        return self._signals(_signals_oldest_first().where(signals.c.decision_id == decision_id))
+        return self.database.nouns(Signal, _signals_oldest_first().where(signals.c.decision_id == decision_id))
 
     def live_signals(self, decision_ids: Sequence[str]) -> list[Signal]:
         """Signals about these decisions that were not taken back, oldest first."""
         query = _signals_oldest_first().where(signals.c.retracts == "", ~_taken_back())
-        batches = in_batches(dict.fromkeys(decision_ids))
-        live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
+        asked = (query.where(signals.c.decision_id.in_(ids)) for ids in in_batches(dict.fromkeys(decision_ids)))
+        live = [each for some in asked for each in self.database.nouns(Signal, some)]
         return sorted(live, key=lambda signal: (signal.created_at, signal.id))
 
     def live_signals_of(self, decision_ids: Sequence[str]) -> Mapping[str, list[Signal]]:
@@ -243,19 +242,13 @@ class Ledger:
         query = select(decisions.c.body).where(decisions.c.kind == kind, about)
         if since is not None:
             query = query.where(decisions.c.created_at >= since)
-        return self._decisions(query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(limit))
+        return self.database.nouns(
+            Decision, query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(limit)
+        )
 
     def known(self, decision_ids: Iterable[str]) -> set[str]:
         with self.database.reading() as connection:
             return _known(connection, decision_ids)
-
-    def _decisions(self, query: Select[str]) -> list[Decision]:
-        with self.database.reading() as connection:
-            return [load(Decision, body) for body in connection.execute(query).scalars()]
-
-    def _signals(self, query: Select[str]) -> list[Signal]:
-        with self.database.reading() as connection:
-            return [load(Signal, body) for body in connection.execute(query).scalars()]
 
 
 def _oldest_first() -> Select[str]:
@@ -297,8 +290,7 @@ class PolicyEvents:
     def all(self) -> list[PolicyEvent]:
         """Every event, oldest first."""
         query = select(policy_events.c.body).order_by(policy_events.c.created_at, policy_events.c.id)
-        with self.database.reading() as connection:
-            return [load(PolicyEvent, body) for body in connection.execute(query).scalars()]
+        return self.database.nouns(PolicyEvent, query)
 
 
 # ── Entries as rows: the body whole, and the columns that it is found by or summed up by ─────────────────────────────

@@ -195,9 +195,7 @@ class Posts:
 
     def _sightings(self, *conditions: ColumnElement[bool]) -> list[Sighting]:
         query = select(sightings.c.body).where(*conditions)
-        with self.database.reading() as connection:
-            bodies = connection.execute(query.order_by(sightings.c.created_at, sightings.c.decision_id)).scalars()
-            return [load(Sighting, body) for body in bodies]
+        return self.database.nouns(Sighting, query.order_by(sightings.c.created_at, sightings.c.decision_id))
 
 
 def _is(repository: str, kind: PostKind, github_id: int) -> ColumnElement[bool]:
