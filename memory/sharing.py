@@ -9,7 +9,6 @@ import builtins
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from math import inf
 from typing import Annotated
@@ -83,28 +82,18 @@ class Learnings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     lessons: Annotated[tuple[Lesson, ...], Meta(max_length=MOST_LESSONS)]
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftedChances:
-    """A prior with what others learned, and whose learnings moved it."""
-
-    mean: float
-    sources: tuple[str, ...] = ()
-
-
-def shifted(prior: float, learnings: Iterable[Learnings], pattern: Pattern) -> ShiftedChances:
-    """The prior mean of acceptance after what is imported about a pattern.
+def shifted(prior: float, learnings: Iterable[Learnings], pattern: Pattern) -> tuple[float, tuple[str, ...]]:
+    """The prior mean of acceptance after what is imported about a pattern, and whose learnings moved it.
 
     Each lesson counts as pseudo-observations; together they are scaled down to `MOST`, beside `OWN` of the prior itself.
     """
     found = [(each.source, lesson) for each in learnings for lesson in each.lessons if lesson.pattern == pattern]
     weight = sum(min(lesson.weight, MOST) for _, lesson in found)
     if weight <= 0.0:
-        return ShiftedChances(prior)
+        return prior, ()
     mean = sum(min(lesson.weight, MOST) * lesson.mean for _, lesson in found) / weight
     counted = min(weight, MOST)
-    return ShiftedChances(
-        (OWN * prior + counted * mean) / (OWN + counted), tuple(sorted({source for source, _ in found}))
-    )
+    return (OWN * prior + counted * mean) / (OWN + counted), tuple(sorted({source for source, _ in found}))
 
 
 def merged(old: Learnings, new: Learnings) -> Learnings:

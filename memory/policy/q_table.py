@@ -180,7 +180,7 @@ def _believe(
 ) -> Belief:
     """Empirical-Bayes back-off over a state's levels, the broadest first: each one's mean is pulled to that of the one before.
 
-    mean = (sum + m * mean of the next level) / (n + m), with m from the level and `prior` before the first
+    mean = (sum + m * mean of the level before) / (n + m), with the level's m, and `prior` before the first
     (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
     """
     mean, strength = prior, 0.0

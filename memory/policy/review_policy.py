@@ -120,11 +120,11 @@ def appraise(
     cells = {} if arm is Arm.CONTROL else learner.cells(state)
     base = prior_of(finding, suggestion_proven=suggestion_proven)
     known, hint = ((), None) if arm is Arm.CONTROL else (learnings, past)
-    prior = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
-    mean = lifted(prior.mean, hint.lift) if hint else prior.mean
+    mean, sources = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
+    mean = lifted(mean, hint.lift) if hint else mean
     return Appraisal(
         belief=q_table.believe(state, PATTERN, cells, prior=mean, pull=PULL),
-        sources=prior.sources,
+        sources=sources,
         past=hint,
         own_linter=finding.own_linter,
         here=cells.get((state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),

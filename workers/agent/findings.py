@@ -244,16 +244,8 @@ class Page:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """The parts, each of whole files, and why the others are in none, by path."""
-
-    parts: tuple[tuple[Page, ...], ...]
-    unread: Mapping[str, str]
-
-
-def shown(delta: Delta, paths: Sequence[str]) -> Shown:
-    """The files in parts, code before tests and what changed most first."""
+def shown(delta: Delta, paths: Sequence[str]) -> tuple[list[tuple[Page, ...]], dict[str, str]]:
+    """The files in parts, code before tests and what changed most first; and why the others are in none, by path."""
     parts: list[list[Page]] = []
     room, unread = 0, dict[str, str]()
     for path in sorted(paths, key=lambda path: (is_test_path(path), -len(delta.added.get(path, frozenset())), path)):
@@ -269,7 +261,7 @@ def shown(delta: Delta, paths: Sequence[str]) -> Shown:
                 room = PART
             parts[-1].append(page)
             room -= len(page.text)
-    return Shown(parts=tuple(map(tuple, parts)), unread=unread)
+    return [*map(tuple, parts)], unread
 
 
 def pages_of(delta: Delta, path: str) -> tuple[Page, ...]:

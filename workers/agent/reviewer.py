@@ -122,14 +122,14 @@ class ModelReviewer:
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
         """See `ChangeDetector`. Where the model fails, its files are unread, and earlier findings are kept."""
-        there = shown(delta, [path for path in paths if self.reads(path)])
-        alone = self._read(there.parts, delta)
+        parts, unseen = shown(delta, [path for path in paths if self.reads(path)])
+        alone = self._read(parts, delta)
         carried = carried_over(self.earlier, delta.head.sources)
         kept = self._judged(alone.found, delta)
-        unread = {**there.unread, **alone.unread}
+        unread = unseen | alone.unread
         if context := _context_of(self.title, self.body):
-            parts = [part for each in there.parts if (part := tuple(p for p in each if p.path not in unread))]
-            described = self._read(parts, delta, context)
+            rest = [part for each in parts if (part := tuple(p for p in each if p.path not in unread))]
+            described = self._read(rest, delta, context)
             kept += self._judged(unlike(described.found, alone.found), delta)
             unread |= described.unread
         return Detection(findings=tuple(merged(carried, kept, delta.head.sources)), unread=unread)

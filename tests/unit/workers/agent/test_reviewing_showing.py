@@ -59,10 +59,10 @@ def test_what_does_not_fit_is_told() -> None:
     large = "".join(f"x{n} = '{'y' * 900}'\n" for n in range(20))
     files = {f"f{n}": large for n in range(MOST_PARTS)}
     this = delta("", huge, "huge.py", test_last=large, **files)
-    found = shown(this, sorted(this.head.sources))
-    assert found.unread == {"huge.py": TOO_LONG, "test_last.py": NO_ROOM}
-    assert len(found.parts) == MOST_PARTS
-    assert all(sum(len(page.text) for page in part) <= PART for part in found.parts)
+    parts, unread = shown(this, sorted(this.head.sources))
+    assert unread == {"huge.py": TOO_LONG, "test_last.py": NO_ROOM}
+    assert len(parts) == MOST_PARTS
+    assert all(sum(len(page.text) for page in part) <= PART for part in parts)
 
 
 def test_removed_lines_of_a_file_that_lost_its_end() -> None:
