@@ -318,14 +318,11 @@ def _new_rules(found: HistoryOutlook) -> str:
 
 def _feedback(found: HistoryOutlook) -> str:
     """What verdicts of maintainers change, by example."""
-    down, up = found.rejections, found.acceptances
+    examples = (("rejection", "list", found.rejections), ("acceptance", "post", found.acceptances))
     parts = [
-        *(
-            (f"{counted(down.verdicts, 'rejection')} {'lists' if down.verdicts == 1 else 'list'} {down.rule}",)
-            if down
-            else ()
-        ),
-        *((f"{counted(up.verdicts, 'acceptance')} {'posts' if up.verdicts == 1 else 'post'} {up.rule}",) if up else ()),
+        f"{counted(each.verdicts, noun)} {verb}{'s' * (each.verdicts == 1)} {each.rule}"
+        for noun, verb, each in examples
+        if each
     ]
     return f" Feedback counts more: {', '.join(parts)}." if parts else ""
 
