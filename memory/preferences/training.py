@@ -11,9 +11,8 @@ from datetime import datetime
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memory.intervals import Z
+from memory.intervals import Numbers, Z
 from memory.model import Signal, TaskKind
 from memory.preferences.model import (
     HeldOutResult,
@@ -24,8 +23,6 @@ from memory.preferences.model import (
 )
 from memory.rewards import support
 from memory.store import Store
-
-Floats = NDArray[np.float64]
 
 METHOD = "bradley-terry-3"
 """Names the method and its features; it changes whenever the same data would give another model."""
@@ -152,7 +149,7 @@ def split(judged: Sequence[JudgedOption]) -> tuple[list[JudgedOption], list[Judg
     return [j for j in judged if j.task_id not in late], [j for j in judged if j.task_id in late]
 
 
-def _rows(found: Sequence[PreferencePair], names: Sequence[str]) -> Floats:
+def _rows(found: Sequence[PreferencePair], names: Sequence[str]) -> Numbers:
     """Better less worse: the prior's log-odds, then the features."""
     rows = [
         [o.prior_odds, *(o.features.get(name, 0.0) for name in names)]
@@ -177,7 +174,7 @@ def _fit(found: Sequence[PreferencePair], names: Sequence[str], l2: float) -> li
     return [float(each) for each in fitted.coef_[0] * scale]
 
 
-def evaluate(found: Sequence[PreferencePair], model: Floats, prior: Floats) -> HeldOutResult:
+def evaluate(found: Sequence[PreferencePair], model: Numbers, prior: Numbers) -> HeldOutResult:
     """Compare the margins, better over worse, that a model and the prior give to held-out pairs.
 
     The gate is the log loss; the share in the right order may not fall either.
@@ -188,7 +185,7 @@ def evaluate(found: Sequence[PreferencePair], model: Floats, prior: Floats) -> H
     losses = [np.logaddexp(0.0, -margin) for margin in (model, prior)]
     right = [(np.sign(margin) + 1.0) / 2.0 for margin in (model, prior)]
 
-    def mean(values: Floats) -> float:
+    def mean(values: Numbers) -> float:
         return float(np.average(values, weights=weights)) if found else 0.0
 
     gain = mean(losses[1] - losses[0])
@@ -211,7 +208,7 @@ def evaluate(found: Sequence[PreferencePair], model: Floats, prior: Floats) -> H
     )
 
 
-def calibration_error(margin: Floats, weights: Floats) -> float:
+def calibration_error(margin: Numbers, weights: Numbers) -> float:
     """The expected calibration error (Naeini et al. 2015) of the favourite's chance, over bins of [0.5, 1]."""
     chance, right = 1.0 / (1.0 + np.exp(-np.abs(margin))), (np.sign(margin) + 1.0) / 2.0
     bins = np.minimum(((chance - 0.5) * 2 * _BINS).astype(int), _BINS - 1)
@@ -219,7 +216,7 @@ def calibration_error(margin: Floats, weights: Floats) -> float:
     return sum(gaps) / float(weights.sum())
 
 
-def _half_width(found: Sequence[PreferencePair], errors: Floats) -> float:
+def _half_width(found: Sequence[PreferencePair], errors: Numbers) -> float:
     """Half the 95 % interval of a weighted mean over pairs that share tasks, from their weighted errors.
 
     Errors are summed by task. A pair of two tasks counts with both, so that the interval is rather too wide.

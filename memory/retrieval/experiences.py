@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory.model import AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy.q_table import Neighbour, Remembered, summed
@@ -20,7 +19,7 @@ from memory.retrieval.embeddings import Embedder, HashedWords
 from memory.retrieval.index import FAILURES, FOCUS, Hit, HybridIndex
 from memory.rewards import clipped, support
 from memory.store import Store
-from memory.store.experiences import WHOLE, IndexEntry
+from memory.store.experiences import WHOLE, Floats, IndexEntry
 from memory.store.pools import HALF_LIFE
 
 CAPACITY = 50_000
@@ -50,7 +49,6 @@ _MOST = _PROVEN * _SAME_REPOSITORY * _SAME_ERROR * _SAME_FAMILY
 _OLDEST = 0.8
 """The recency factor of the oldest: an old case is a little less likely to fit, not wrong."""
 
-Floats = NDArray[np.float32]
 ReadFile = Callable[[str], str | None]
 
 

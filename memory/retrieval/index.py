@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.store.experiences import WHOLE, IndexEntry
+from memory.store.experiences import WHOLE, Floats, IndexEntry
 
 if TYPE_CHECKING:
     import bm25s
-
-Floats = NDArray[np.float32]
 
 # ── Words ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
