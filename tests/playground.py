@@ -267,7 +267,8 @@ class Maintainer(client.Maintainer):
         self.request("DELETE", f"/repos/{repository}/pulls/comments/{comment_id}/reactions/{reaction_id}")
 
     def unresolve(self, repository: str, number: int, comment_id: int) -> None:
-        self.settle("unresolve", repository, number, comment_id)
+        mutation = "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+        self.graphql(mutation, {"id": self.thread(repository, number, comment_id)})
 
     def rerun(self, repository: str, check_id: int) -> None:
         """Press "Re-run" on a check."""

@@ -24,7 +24,7 @@ _THREADS = """query($owner: String!, $name: String!, $number: Int!) {
   } }
 }"""
 _MARK_READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
-_SETTLE = "mutation($id: ID!) { %sReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+_RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 
 
 class RequestDenied(Exception):
@@ -171,13 +171,10 @@ class Maintainer:
 
     def resolve(self, repository: str, number: int, comment_id: int) -> None:
         """Resolve the thread that this review comment is in."""
-        self.settle("resolve", repository, number, comment_id)
+        self.graphql(_RESOLVE, {"id": self.thread(repository, number, comment_id)})
 
-    def settle(self, verb: str, repository: str, number: int, comment_id: int) -> None:
-        """Resolve or unresolve the thread that this review comment is in."""
-        self.graphql(_SETTLE % verb, {"id": self._thread(repository, number, comment_id)})
-
-    def _thread(self, repository: str, number: int, comment_id: int) -> str:
+    def thread(self, repository: str, number: int, comment_id: int) -> str:
+        """The node id of the thread that this review comment is in."""
         owner, name = repository.split("/")
         found = self.graphql(_THREADS, {"owner": owner, "name": name, "number": number})
         for thread in found["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
