@@ -154,7 +154,9 @@ def existing_python(
         if place.is_relative_to(path.absolute()) and is_tracked(place):
             progress(f"{place} is committed, so it is not used; name an interpreter by --python")
         elif not _has_pytest(place):
-            progress(f"{place} has no pytest, so it is not used; install the project's tests there, or use --python")
+            progress(
+                f"{place} has no pytest 6 or later, so it is not used; install the project's tests there, or use --python"
+            )
         else:
             return ExistingPython(python, why)
     return None

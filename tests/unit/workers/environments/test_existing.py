@@ -94,9 +94,10 @@ def test_a_committed_environment_is_not_the_users_own(work: Path) -> None:
 
 
 def test_an_environment_without_pytest_is_passed_over(work: Path) -> None:
-    """With a line that says so; one that sees the system's packages may have it from there."""
+    """With a line that says so, and so is one with an old pytest, a plain module; one that sees the system's packages may have it."""
     made(work / ".venv", with_pytest=False)
+    (work / ".venv" / "lib" / "python3.11" / "site-packages" / "pytest.py").write_text("")
     python, _, lines = found(work)
-    assert (python, len(lines)) == (None, 1) and "has no pytest, so it is not used" in lines[0]
+    assert (python, len(lines)) == (None, 1) and "has no pytest 6 or later, so it is not used" in lines[0]
     (work / ".venv" / "pyvenv.cfg").write_text("include-system-site-packages = true\n")
     assert found(work)[0] == work / ".venv" / "bin" / "python"
