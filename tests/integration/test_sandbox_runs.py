@@ -375,6 +375,14 @@ def test_a_command_that_tests_nothing_is_told(shop: Path, command: str, said: st
     assert not report.complete
 
 
+def test_a_pytest_that_is_too_old_is_told(shop: Path) -> None:
+    """Nothing runs with it: what our plug-in needs is not there, and each failing test would look like a crash."""
+    lay_out(shop, {"conftest.py": 'import pytest\n\npytest.__version__ = "5.4.3"\n'})
+    report = run(shop)
+    assert (report.results, report.started) == ((), False)
+    assert report.trouble == "pytest could not start: ERROR: pytest 5.4.3 is too old: tests are run with 6 or later"
+
+
 def test_a_program_missing_inside_is_told(shop: Path) -> None:
     """A program that only the host has cannot be started."""
     project = Project(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
 CHILDREN, XDIST_WORKER = "APPRENTICE_CHILDREN", "PYTEST_XDIST_WORKER"
 TEST_SECONDS, NEAR_SECONDS = "APPRENTICE_TEST_SECONDS", "APPRENTICE_NEAR_SECONDS"
-LEAST_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 0.25, 4.0, 200
+OLDEST, LEAST_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 6, 0.25, 4.0, 200
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
 SHOWING = (
     (_pytest.assertion.rewrite, "_saferepr"),
@@ -70,6 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
     descriptor, is_worker = os.environ.pop(REPORT, None), hasattr(config, "workerinput")
     if descriptor is None and not is_worker:
         return
+    if int(pytest.__version__.partition(".")[0]) < OLDEST:
+        raise pytest.UsageError(f"pytest {pytest.__version__} is too old: tests are run with {OLDEST} or later")
     config.option.color = "no"  # a project's configuration may force colours, which are escape codes in what we show
     config.option.maxfail = 0  # `-x` would hide the tests after the first failure
     config.option.continue_on_collection_errors = True  # a file that needs what is not there would hide all others
