@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-from bot.web.events import KNOWN, SENT_TO_EVERY_APP
+from bot.web.events import KNOWN, SENT_UNASKED
 from bot.web.signature import HEADER, sign
 from memory.errors import StoreError
 from memory.model.jobs import JobState
@@ -330,7 +330,7 @@ def _on_github(settings: MintSettings, found: AppExamination) -> Iterator[Machin
         yield _missing_check("GitHub permissions", f"{found.lacks} lacks {lacking}: {GRANT}")
     else:
         yield _ok("GitHub permissions", "all that tokens ask for")
-    if unsent := KNOWN - SENT_TO_EVERY_APP - found.events:
+    if unsent := KNOWN - SENT_UNASKED - found.events:
         yield _missing_check("GitHub events", f"the App does not subscribe to {', '.join(sorted(unsent))}: {GRANT}")
     else:
         yield _ok("GitHub events", "all that are read")

@@ -274,7 +274,16 @@ class Maintainer(client.Maintainer):
         """Press "Re-run" on a check."""
         self.request("POST", f"/repos/{repository}/check-runs/{check_id}/rerequest")
 
+    def rerun_all(self, repository: str, sha: str) -> None:
+        """Press "Re-run all checks" on a commit."""
+        found = self.request("GET", f"/repos/{repository}/commits/{sha}/check-runs")["check_runs"]
+        self.request("POST", f"/repos/{repository}/check-suites/{found[0]['check_suite']['id']}/rerequest")
+
     # Pull requests.
+
+    def retarget(self, repository: str, number: int, base: str) -> None:
+        """Choose another base branch."""
+        self.request("PATCH", f"/repos/{repository}/pulls/{number}", {"base": base})
 
     def close(self, repository: str, number: int) -> None:
         """An issue or a pull request."""

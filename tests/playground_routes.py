@@ -32,8 +32,8 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, installation, repository, shown, user, web
-from bot.playground.pull_payloads import comment, issue, label, review_comment
+from bot.playground.payloads import JsonObject, api, installation, repository, shown, user, web, when
+from bot.playground.pull_payloads import check_run_event, comment, full_pull, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
     AS_APP,
@@ -52,7 +52,7 @@ from bot.playground.reviews import (
     comments_of,
     reply_to,
 )
-from bot.playground.webhooks import announce_installation
+from bot.playground.webhooks import announce, announce_installation
 from bot.playground.world import World
 
 routes = Routes()
@@ -296,6 +296,33 @@ def list_annotations(call: ApiCall) -> list[JsonObject]:
 def rerequest_check_run(call: ApiCall) -> JsonObject:
     """What the button "Re-run" does: nothing changes until the App answers the webhook."""
     announce_check(call.world, check_run_of(call), call.who, "rerequested")
+    return {}
+
+
+@routes.on("POST", "{repository}/check-suites/{suite_id:int}/rerequest", RERUN, status=201)
+def rerequest_check_suite(call: ApiCall) -> JsonObject:
+    """What the button "Re-run all checks" does."""
+    world, where = call.world, call.repository
+    made = [each for each in where.check_runs if each.suite_id == int(call.path["suite_id"])]
+    if not made:
+        raise not_found()
+    last, head = check_run_event(world, made[-1])["check_suite"], where.git.commit(made[-1].head_sha)
+    assert isinstance(last, dict)
+    commit = {
+        "id": head.sha,
+        "tree_id": head.tree,
+        "message": head.message,
+        "timestamp": when(head.authored_at),
+        "author": {"name": head.author.name, "email": head.author.email},
+        "committer": {"name": head.committer.name, "email": head.committer.email},
+    }
+    suite = {
+        **last,
+        "latest_check_runs_count": len(made),
+        "check_runs_url": f"{last['url']}/check-runs",
+        "head_commit": commit,
+    }
+    announce(world, where, call.who.user, "check_suite", "rerequested", check_suite=suite)
     return {}
 
 

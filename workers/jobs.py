@@ -27,6 +27,7 @@ ACTED_ON: Mapping[str, frozenset[str]] = MappingProxyType(
         "pull_request_review_comment": frozenset({"created"}),
         "pull_request_review_thread": frozenset({"resolved", "unresolved"}),
         "check_run": frozenset({"rerequested"}),
+        "check_suite": frozenset({"rerequested"}),
     }
 )
 """The webhook events that jobs come from, each with the actions that count, empty for all of them."""
@@ -79,6 +80,15 @@ class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     commanded: bool = False
     comment_id: int = 0
     pushed: bool = False
+    retargeted: bool = False
+
+
+class ReviewAgain(msgspec.Struct, frozen=True, kw_only=True, tag="again.1"):
+    """A user asked for our checks on a commit again. The worker finds the pull requests: of a fork's the event names none."""
+
+    repository: RepositoryRef
+    actor: Actor
+    head_sha: str
 
 
 class SubjectKind(StrEnum):
@@ -256,6 +266,7 @@ class RemoveDuplicate(msgspec.Struct, frozen=True, kw_only=True, tag="duplicate.
 RepositoryJob = (
     Fix
     | ReviewPull
+    | ReviewAgain
     | Feedback
     | TrackPull
     | StartCi
@@ -281,6 +292,7 @@ PRIORITIES: Mapping[type, Priority] = MappingProxyType(
         Feedback: Priority.QUICK,
         TrackPull: Priority.QUICK,
         StartCi: Priority.QUICK,
+        ReviewAgain: Priority.QUICK,
         ResumeInstallation: Priority.QUICK,
         ReportFailure: Priority.QUICK,
         RemoveDuplicate: Priority.QUICK,

@@ -94,6 +94,7 @@ class App(Hosted, kw_only=True, eq=False):
         "pull_request_review_comment",
         "pull_request_review_thread",
         "check_run",
+        "check_suite",
     )
 
     @property

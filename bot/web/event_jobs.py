@@ -3,7 +3,6 @@
 The workers check permissions when they run the job. Bot accounts, our own included, give no commands and no feedback.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from msgspec import structs
 from bot.web.commands import Origin, PostedText, answers_to_edit, fix_of, jobs_from_commands, locate_of, review_of
 from bot.web.events import (
     CheckRunEvent,
+    CheckSuiteEvent,
     Event,
     EventIssue,
     EventLabel,
@@ -38,6 +38,7 @@ from workers.jobs import (
     LocateIssue,
     RepositoryRef,
     ResumeInstallation,
+    ReviewAgain,
     ReviewPull,
     StartCi,
     Subject,
@@ -46,8 +47,6 @@ from workers.jobs import (
 )
 
 BRANCH_PREFIX = "apprentice/"
-_OUR_CHECK = re.compile(r"review:\d+:(\d{1,9}):")
-"""The id that a worker gives a check run begins with the numbers of repository and pull request."""
 _REVIEWED_ON = frozenset({"opened", "ready_for_review", "reopened", "synchronize"})
 """The worker knows which are our own, and which the repository wants reviewed: drafts are not, unless it says so."""
 
@@ -82,8 +81,8 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
     match event:
         case PullEvent():
             return _on_pull(event, origin)
-        case CheckRunEvent():
-            return _on_check(event, origin)
+        case CheckRunEvent() | CheckSuiteEvent():  # GitHub sends `rerequested` only to the App whose check it is
+            return (ReviewAgain(repository=origin.repository, actor=origin.actor, head_sha=event.check.head_sha),)
         case _ if origin.actor.is_bot:
             return ()
         case IssueEvent() | IssueCommentEvent() if event.action == "edited":
@@ -252,19 +251,3 @@ def _on_thread(event: ReviewThreadEvent, origin: Origin) -> tuple[Job, ...]:
         undone=event.action == "unresolved",
     )
     return (resolved,)
-
-
-def _on_check(event: CheckRunEvent, origin: Origin) -> tuple[Job, ...]:
-    """GitHub sends `rerequested` only to the App whose check it is. It names no pull request of a fork: our own id does."""
-    head, ours = event.check_run.head_sha, _OUR_CHECK.match(event.check_run.external_id)
-    numbers = {pull.number for pull in event.check_run.pull_requests if pull.head.sha == head}
-    return tuple(
-        ReviewPull(
-            repository=origin.repository,
-            actor=origin.actor,
-            number=number,
-            head_sha=head,
-            commanded=not origin.actor.is_bot,
-        )
-        for number in sorted(numbers | ({int(ours[1])} if ours else set()))
-    )

@@ -114,10 +114,10 @@ class EventThread(_Partial, frozen=True, kw_only=True):
     comments: tuple[EventComment, ...] = ()
 
 
-class EventCheckRun(_Partial, frozen=True, kw_only=True):
+class EventCheck(_Partial, frozen=True, kw_only=True):
+    """A check run, or all of an App's on a commit."""
+
     head_sha: str
-    external_id: str = ""
-    pull_requests: tuple[EventPull, ...] = ()
 
 
 class PingEvent(_Envelope, frozen=True, kw_only=True):
@@ -180,11 +180,22 @@ class ReviewThreadEvent(_RepositoryEvent, frozen=True, kw_only=True):
 
 
 class CheckRunEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    check_run: EventCheckRun
+    check: EventCheck = msgspec.field(name="check_run")
+
+
+class CheckSuiteEvent(_RepositoryEvent, frozen=True, kw_only=True):
+    check: EventCheck = msgspec.field(name="check_suite")
 
 
 RepositoryEvent = (
-    IssueEvent | IssueCommentEvent | PullEvent | ReviewEvent | ReviewCommentEvent | ReviewThreadEvent | CheckRunEvent
+    IssueEvent
+    | IssueCommentEvent
+    | PullEvent
+    | ReviewEvent
+    | ReviewCommentEvent
+    | ReviewThreadEvent
+    | CheckRunEvent
+    | CheckSuiteEvent
 )
 Event = PingEvent | InstallationEvent | InstallationChangeEvent | RepositoryEvent
 
@@ -207,6 +218,7 @@ _TYPES: Mapping[str, type[Event]] = {
     "pull_request_review_comment": ReviewCommentEvent,
     "pull_request_review_thread": ReviewThreadEvent,
     "check_run": CheckRunEvent,
+    "check_suite": CheckSuiteEvent,
 }
 
 _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
@@ -216,10 +228,10 @@ _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
 
 KNOWN = frozenset(_READ)
 
-SENT_TO_EVERY_APP = frozenset({"ping", "installation", "installation_repositories"})
-"""GitHub sends these without being asked, and refuses a manifest that asks."""
+SENT_UNASKED = frozenset({"ping", "installation", "installation_repositories", "check_suite"})
+"""GitHub sends these without a subscription: the last one to each App that may write checks."""
 
-MAY_REPEAT = frozenset({"check_run", "installation_repositories", "pull_request_review_thread"})
+MAY_REPEAT = frozenset({"check_run", "check_suite", "installation_repositories", "pull_request_review_thread"})
 """Events without a new id or a time of their own: two genuine bodies can be equal, byte for byte."""
 
 

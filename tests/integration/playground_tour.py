@@ -242,7 +242,8 @@ def _checks(scene: Scene, sha: str) -> None:
     bot.ok("PATCH", f"{HOME}/check-runs/{made}", {"conclusion": "neutral", "output": output})
     bot.ok("GET", f"{HOME}/check-runs/{made}/annotations")
     scene.ada.ok("POST", f"{HOME}/check-runs/{made}/rerequest")
-    bot.ok("GET", f"{HOME}/commits/{sha}/check-runs")
+    suite = bot.ok("GET", f"{HOME}/commits/{sha}/check-runs")["check_runs"][0]["check_suite"]["id"]
+    scene.ada.ok("POST", f"{HOME}/check-suites/{suite}/rerequest")
 
 
 def _endings(scene: Scene, number: int) -> None:

@@ -430,14 +430,23 @@ I did not review this pull request: it is closed.
 
 
 @pytest.mark.extended
-def test_check_run_again(town: Town) -> None:
-    """Pressing "Re-run" makes a new check run and repeats no remark."""
-    number = town.propose("empty", EMPTY)
-    said = len(town.remarks(number))
-    town.maya.rerun(REPOSITORY, town.checks(number)[0].id)
+@pytest.mark.parametrize("pressed", ["one", "all", "all-of-a-fork"])
+def test_check_run_again(town: Town, pressed: str) -> None:
+    """Pressing "Re-run", or "Re-run all checks", makes a new check run and repeats no remark, unless a fork's is tested now."""
+    if pressed == "all-of-a-fork":
+        town.olga.push(town.olga.fork(REPOSITORY), "empty", EMPTY, "Empty")
+        number = town.olga.open_pull(REPOSITORY, head="olga:empty", title="Empty")
+        town.settle()
+    else:
+        number = town.propose("empty", EMPTY)
+    if pressed.startswith("all"):
+        town.maya.rerun_all(REPOSITORY, town.maya.pull(REPOSITORY, number).head_sha)
+    else:
+        town.maya.rerun(REPOSITORY, town.checks(number)[0].id)
     town.settle()
-    assert [each.title for each in town.checks(number)] == ["1 finding", "1 finding"]
-    assert (len(town.reviews(number)), len(town.remarks(number))) == (1, said)
+    first, again = ("1 finding, no test was run", 2) if pressed == "all-of-a-fork" else ("1 finding", 1)
+    assert [each.title for each in town.checks(number)] == ["1 finding", first]
+    assert (len(town.reviews(number)), len(town.remarks(number))) == (again, 1)
 
 
 @pytest.mark.extended

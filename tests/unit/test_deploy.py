@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from bot.cli.console import BAD_INPUT
-from bot.web.events import KNOWN, SENT_TO_EVERY_APP
+from bot.web.events import KNOWN, SENT_UNASKED
 from bot.web.metrics import Metrics
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, MintSettings, SweeperSettings, WebSettings, WorkerSettings, known_variables
@@ -47,7 +47,7 @@ def test_manifest_permissions(manifest: Mapping[str, Any]) -> None:
 
 def test_manifest_events(manifest: Mapping[str, Any]) -> None:
     """The App subscribes to exactly the events that are read, less those that GitHub sends unasked."""
-    assert set(manifest["default_events"]) == KNOWN - SENT_TO_EVERY_APP
+    assert set(manifest["default_events"]) == KNOWN - SENT_UNASKED
     assert len(manifest["default_events"]) == len(set(manifest["default_events"]))
 
 

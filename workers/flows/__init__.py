@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from workers import jobs
-from workers.flows import ask, feedback, maintenance, repair, replies, review
+from workers.flows import ask, checks, feedback, maintenance, repair, replies, review
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
     jobs.Fix: repair.run,
     jobs.ReviewPull: review.run,
+    jobs.ReviewAgain: checks.review_again,
     jobs.Feedback: feedback.run,
     jobs.TrackPull: feedback.track,
     jobs.StartCi: maintenance.start_ci,

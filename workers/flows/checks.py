@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,14 @@ import structlog
 from workers.errors import Forbidden
 from workers.flows.rounds import Round, key_of_push
 from workers.job_context import JobContext
-from workers.jobs import RemoveDuplicate, ReviewPull
+from workers.jobs import Job, RemoveDuplicate, ReviewAgain, ReviewPull
 from workers.messages import review
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
+_OURS = re.compile(r"review:\d+:(\d{1,9}):")
+"""The id of a check run of ours begins as `key_of_push` does."""
 _log = structlog.get_logger()
 
 
@@ -99,3 +102,13 @@ def _running(job: ReviewPull, sha: str, github: GitHub) -> int | None:
 def _mark(job: ReviewPull, sha: str) -> str:
     """What a check run in progress is found by: a worker that gives up knows the job alone."""
     return key_of_push(job.repository, job.number, sha, "running")
+
+
+def review_again(job: ReviewAgain, context: JobContext) -> Sequence[Job]:
+    """Review the pull requests that our check runs on a commit are about."""
+    ours = map(_OURS.match, context.connect(job.repository).check_ids(job.head_sha))
+    asked = not job.actor.is_bot
+    return [
+        ReviewPull(repository=job.repository, actor=job.actor, number=number, head_sha=job.head_sha, commanded=asked)
+        for number in sorted({int(found[1]) for found in ours if found})
+    ]

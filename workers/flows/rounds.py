@@ -173,7 +173,7 @@ def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
 
 
 def key_of_push(repository: RepositoryRef, number: int, about: str, effect: str) -> str:
-    """The name of one effect of the round at a commit of a pull request, or of a job: the web process knows a check run by it."""
+    """The name of one effect of the round at a commit of a pull request, or of a job: its check run is known by it."""
     return f"review:{repository.id}:{number}:{about}:{effect}"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from github import GithubException, UnknownObjectException
+from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as GitHubPull
 from github.PullRequestComment import PullRequestComment
@@ -248,6 +249,7 @@ class GitHub:
             "conclusion": conclusion,
             "output": {**output, "annotations": first},
         }
+        path = f"{self._path}/check-runs"
         with translated("writing the check run"):
             if running is None:
                 running = int(self._answer("POST", path, input={**run, "head_sha": sha})["id"])
@@ -263,20 +265,25 @@ class GitHub:
         GitHub deletes none and shows the newest of a name, so they get another name.
         """
         run = {"name": f"{CHECK_NAME} (posted twice)", "status": COMPLETED, "conclusion": "skipped"}
-        for late in self._checks(sha, external_id, RUNNING):
-            if late != kept:
+        for late in self._checks(sha, status=RUNNING):
+            if late.id != kept and late.external_id == external_id:
                 with translated("ending a check run"):
-                    self._answer("PATCH", f"{self._path}/check-runs/{late}", input=run)
+                    self._answer("PATCH", f"{self._path}/check-runs/{late.id}", input=run)
 
     def find_check(self, *, sha: str, external_id: str, running: bool = False) -> int | None:
         """Our completed check run, or the one in progress, with this id of ours."""
-        return next(iter(self._checks(sha, external_id, RUNNING if running else COMPLETED)), None)
+        found = self._checks(sha, status=RUNNING if running else COMPLETED)
+        return next((run.id for run in found if run.external_id == external_id), None)
 
-    def _checks(self, sha: str, external_id: str, status: str) -> list[int]:
+    def check_ids(self, sha: str) -> list[str]:
+        """The ids that we gave to our check runs on a commit."""
+        return [run.external_id for run in self._checks(sha)]
+
+    def _checks(self, sha: str, **wanted: str) -> list[CheckRun]:
         with translated("reading check runs"):
-            runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME, status=status, filter="all")
+            runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME, filter="all", **wanted)
             app_id, _ = self._own.known(self._client)
-            return [run.id for run in runs if run.app.id == app_id and run.external_id == external_id]
+            return [run for run in runs if run.app.id == app_id]
 
     def react(self, number: int, comment_id: int, content: str) -> None:
         """React to a comment, or to the text of `number` where `comment_id` is 0; a reaction that is there stays the only one.

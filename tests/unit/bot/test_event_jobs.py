@@ -11,7 +11,6 @@ import pytest
 from bot.web.event_jobs import jobs_for
 from bot.web.events import Ignored, parse
 from memory.model import Actor, SignalKind
-from workers.flows.rounds import key_of_push
 from workers.jobs import (
     AnswerCommand,
     Feedback,
@@ -21,6 +20,7 @@ from workers.jobs import (
     LocateIssue,
     RepositoryRef,
     ResumeInstallation,
+    ReviewAgain,
     ReviewPull,
     ShareLearnings,
     StartCi,
@@ -375,19 +375,10 @@ def test_thread(action: str, undone: bool, route: Route) -> None:
     assert route("pull_request_review_thread", {"action": action}) == (signal,)
 
 
-def test_check_run_again(route: Route) -> None:
-    """Asking for our check again is asking for the review again, at that commit."""
-    assert route("check_run") == (changed(REVIEW, commanded=True),)
-    assert route("check_run", {"check_run": {"head_sha": "d" * 40}}) == ()
-
-
-@pytest.mark.parametrize("key", ["check", "failed", "skipped"])
-def test_check_run_of_a_fork_again(key: str, route: Route) -> None:
-    """Of a fork's commit GitHub names no pull request; the id that we gave the check run does."""
-    named = key_of_push(REPOSITORY, 31, HEAD, key)
-    assert route("check_run", {"check_run": {"pull_requests": [], "external_id": named}}) == (
-        changed(REVIEW, commanded=True),
-    )
+@pytest.mark.parametrize("event", ["check_run", "check_suite"])
+def test_checks_again(event: str, route: Route) -> None:
+    """Asking for our check again, or for all checks, is asking for the reviews again, at that commit."""
+    assert route(event) == (ReviewAgain(repository=REPOSITORY, actor=MARA, head_sha=HEAD),)
 
 
 # ── Bots ───────────────────────────────────────────────────────────────────────────────────────────────────────────
