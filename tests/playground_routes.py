@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from bot.playground.api import ApiCall, Routes
@@ -206,6 +207,24 @@ def edit_issue(call: ApiCall) -> JsonObject:
     if wanted.state:
         set_state(call.world, made, call.who, wanted.state, wanted.state_reason)
     return issue(call.world, made)
+
+
+class _EditedPull(Struct):
+    base: str
+
+
+@routes.on("PATCH", "{repository}/pulls/{number:int}", WRITE_PULLS)
+def edit_pull(call: ApiCall) -> JsonObject:
+    """Give a pull request another base branch, as its author may."""
+    made, base, where = call.pull, call.read(_EditedPull).base, call.repository
+    must_own(call, made.author)
+    sha = where.git.branch(base)
+    if sha is None:
+        raise invalid("PullRequest", "base", "invalid")
+    before: JsonObject = {"base": {"ref": {"from": made.base_ref}, "sha": {"from": made.base_sha}}}
+    made.base_ref, made.base_sha, made.updated_at = base, sha, call.world.now()
+    announce_issue(call.world, made, call.who, "edited", changes=before)
+    return full_pull(call.world, made)
 
 
 @routes.on("POST", "{repository}/issues/{number:int}/labels", TRIAGE)

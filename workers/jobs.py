@@ -22,7 +22,7 @@ ACTED_ON: Mapping[str, frozenset[str]] = MappingProxyType(
         "installation_repositories": frozenset(),
         "issues": frozenset({"opened", "edited", "labeled"}),
         "issue_comment": frozenset({"created", "edited"}),
-        "pull_request": frozenset({"opened", "reopened", "synchronize", "ready_for_review", "closed"}),
+        "pull_request": frozenset({"opened", "reopened", "synchronize", "ready_for_review", "edited", "closed"}),
         "pull_request_review": frozenset({"submitted"}),
         "pull_request_review_comment": frozenset({"created"}),
         "pull_request_review_thread": frozenset({"resolved", "unresolved"}),
@@ -70,7 +70,7 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
 class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     """Review pull request `number` at `head_sha` (looked up when empty: a command in a comment carries none).
 
-    `pushed` says that it was pushed to, and was not only opened now.
+    `pushed` says that it was pushed to, and was not only opened now; `retargeted` that it has another base branch now.
     """
 
     repository: RepositoryRef

@@ -178,7 +178,10 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 
 
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
-    ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) and not origin.actor.is_bot else ()
+    if event.action == "edited":
+        again = structs.replace(review_of(event.pull_request, origin), retargeted=True)
+        return (again,) if event.changes.base else ()
+    ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) else ()
     asked = _commands_in_description(event, origin)
     if any(isinstance(job, ReviewPull) for job in asked) or event.action not in _REVIEWED_ON:
         return (_track(event, origin), *ours, *asked)

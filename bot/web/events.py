@@ -109,6 +109,12 @@ class EventChanges(_Partial, frozen=True, kw_only=True):
     body: TextBefore = TextBefore()
 
 
+class PullChanges(_Partial, frozen=True, kw_only=True):
+    """The same of a pull request; nothing of the base when its branch stayed."""
+
+    base: _Partial | None = None
+
+
 class EventThread(_Partial, frozen=True, kw_only=True):
     node_id: str
     comments: tuple[EventComment, ...] = ()
@@ -163,6 +169,7 @@ class IssueCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
 
 class PullEvent(_RepositoryEvent, frozen=True, kw_only=True):
     pull_request: EventPull
+    changes: PullChanges = PullChanges()
 
 
 class ReviewEvent(_RepositoryEvent, frozen=True, kw_only=True):

@@ -171,6 +171,7 @@ def _pulls(scene: Scene) -> int:
     bot.ok("PATCH", f"{HOME}/issues/{number}", {"state": "open"})
     more = {"use.py": "import sums\n\nprint(sums.add(1, 2))\n"}
     scene.playground.commit(REPOSITORY, more, "Print", login="ada", branch="fix")
+    bot.ok("PATCH", pull, {"base": "main"})
     node = bot.ok("GET", pull)["node_id"]
     ready = (
         "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }"

@@ -280,3 +280,19 @@ def test_reviews_for_strangers_are_limited_a_day(town: Town) -> None:
     assert "200 commits by authors without write access were reviewed within a day" in check.summary
     town.say(number, "@apprentice review")
     assert {each.title for each in town.checks(number)} == {"Not reviewed", "Nothing found"}
+
+
+@pytest.mark.extended
+def test_base_branches_that_strangers_choose_are_limited_a_day(town: Town) -> None:
+    """Each other base branch that a stranger chooses counts like a commit."""
+    (installation,) = town.playground.world.installations
+    for other in range(REVIEWS_FOR_OUTSIDERS - 1):
+        town.context.store.inbox.begin_effect(f"outsider-review:{installation}:1:1:{other}", "j", town.clock())
+    town.finn.push(REPOSITORY, "next", NOTES, "Notes")
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "more", {"more.md": "Beans.\n"}, "More")
+    number = town.olga.open_pull(REPOSITORY, head="olga:more", title="More")
+    town.settle()
+    town.olga.retarget(REPOSITORY, number, "next")
+    town.settle()
+    assert [each.title for each in town.checks(number)] == ["Not reviewed", "Nothing found, no test was run"]

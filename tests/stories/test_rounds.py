@@ -309,3 +309,18 @@ def test_the_answer_to_closing_is_lost(town: Town) -> None:
     assert _open_threads(town, number) == [("F401", False), ("F541", True)]
     town.push("jars", {"pantry/jars.py": JARS})
     assert _open_threads(town, number) == [("F401", True), ("F541", True)]
+
+
+def test_another_base_branch(town: Town) -> None:
+    """When the base branch of a pull request changes, it is reviewed as the change that it is now; of that nothing was missed."""
+    town.finn.push(REPOSITORY, "spare", {"pantry/spare.py": EXTRA}, "Spare")
+    town.finn.push(REPOSITORY, "more", {"pantry/more.py": "A = 1\n"}, "More", start="spare")
+    number = town.finn.open_pull(REPOSITORY, head="more", title="More", base="spare")
+    town.settle()
+    assert (town.remarks(number), [each.title for each in town.checks(number)]) == ([], ["Nothing found"])
+    town.finn.retarget(REPOSITORY, number, "main")
+    town.settle()
+    assert ["**F541**" in each.body for each in town.remarks(number)] == [True]
+    assert [each.missed_in for each in town.sightings(number)] == [""]
+    town.do_again("review")
+    assert (len(town.remarks(number)), len(town.checks(number))) == (1, 2)

@@ -84,7 +84,8 @@ def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
     """A command also does what an event without one wants, and not the other way round."""
     match job, later:
         case ReviewPull(), ReviewPull():
-            return later.commanded or (not job.commanded and job.head_sha == later.head_sha)
+            same = job.head_sha == later.head_sha and job.retargeted <= later.retargeted
+            return later.commanded or (not job.commanded and same)
         case Fix(), Fix():
             plain = not job.commanded and not later.guidance
             return plain or (job.comment, job.body, job.head_sha) == (later.comment, later.body, later.head_sha)

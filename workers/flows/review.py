@@ -111,7 +111,8 @@ def _refuse_flood(job: ReviewPull, pull: PullRequest, github: GitHub, context: J
     if job.commanded or pull.head_repository_id == job.repository.id or may_command(github, pull.author):
         return
     installation = f"outsider-review:{job.repository.installation_id}:"
-    key = f"{installation}{job.repository.id}:{pull.number}:{pull.head_sha}"
+    about = context.job_id if job.retargeted else pull.head_sha
+    key = f"{installation}{job.repository.id}:{pull.number}:{about}"
     begun = context.store.inbox.begin_limited(
         key, context.job_id, context.clock(), among=installation, most=REVIEWS_FOR_OUTSIDERS, alone=False
     )

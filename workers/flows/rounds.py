@@ -84,11 +84,12 @@ class Round:
     running: int | None = None
 
     def key(self, effect: str) -> str:
-        """The name of one effect of this round. A commit is reviewed once without a command, and again for each command.
+        """The name of one effect of this round. A commit is reviewed once without a command, and again for each command and base.
 
         A head that was left and returned to is another round, for what was closed in between is open again.
         """
-        about = self.task.id if self.job.commanded else f"{self.task.sha}{self._return()}"
+        anew = self.job.commanded or self.job.retargeted
+        about = self.task.id if anew else f"{self.task.sha}{self._return()}"
         return key_of_push(self.job.repository, self.pull.number, about, effect)
 
     def _return(self) -> str:
@@ -253,7 +254,7 @@ def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding]) -> Mappin
     """
     fresh = {finding.fingerprint for finding in posted} - this.again.returns.keys()
     new = [finding for finding in reviewed.findings if finding.fingerprint in fresh]
-    if not this.before or not new:
+    if not this.before or not new or this.job.retargeted:
         return {}
     last = this.before[-1]
     change = this.since(last.sha, this.paths_of(last.sha) | {file.path for file in reviewed.change.files})

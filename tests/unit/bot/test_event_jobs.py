@@ -358,6 +358,13 @@ def test_our_branch_name_is_not_enough(route: Route) -> None:
     assert [type(job) for job in route("pull_request", forked)] == [TrackPull]
 
 
+def test_edited(route: Route) -> None:
+    """Another base branch makes another change of it, which is reviewed; a new title does not."""
+    moved = {"action": "edited", "changes": {"base": {"ref": {"from": "next"}, "sha": {"from": "d" * 40}}}}
+    assert route("pull_request", moved) == (changed(REVIEW, retargeted=True),)
+    assert route("pull_request", {"action": "edited", "changes": {"title": {"from": "Scales"}}}) == ()
+
+
 # ── Threads and checks ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
