@@ -224,9 +224,12 @@ def _track(event: PullEvent, origin: Origin) -> TrackPull:
 
 
 def _on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
-    """Merging or closing a fix of ours judges it; reopening it retracts the closing. One that is ready gets its CI."""
+    """Merging or closing a fix of ours judges it; reopening it retracts the closing. One that is ready gets its CI.
+
+    A bot has no opinion of it, but may do what users ask for: the worker looks at what became of the code.
+    """
     pull = event.pull_request
-    if event.action == "ready_for_review":
+    if event.action == "ready_for_review" and not origin.actor.is_bot:
         return (StartCi(repository=origin.repository, actor=origin.actor, number=pull.number, head_sha=pull.head.sha),)
     if event.action not in ("closed", "reopened"):
         return ()

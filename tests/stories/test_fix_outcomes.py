@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.playground.models import App
 from memory.model import SignalKind
 from tests.stories.pantry import BUG, SHELF
 from tests.stories.test_feedback import acceptance
@@ -70,7 +71,7 @@ def test_reverted_and_restored(town: Town, fixed: tuple[int, str, str]) -> None:
     merge(town, reverting)
     assert heard(town, decision) == [(SignalKind.FIX_REVERTED, "maya")]
     assert acceptance(town, decision) < accepted
-    town.do_again("track.1")
+    town.do_again("track")
     assert heard(town, decision) == [(SignalKind.FIX_REVERTED, "maya")]
     merge(town, proposed(town, "again", f"# Our shelf.\n{MENDED}"))
     assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya")]
@@ -84,3 +85,55 @@ def test_branch_from_before(town: Town, fixed: tuple[int, str, str]) -> None:
     merge(town, number)
     merge(town, other)
     assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya")]
+
+
+@pytest.fixture
+def queue(town: Town) -> App:
+    """Another App, which merges and closes what users tell it to."""
+    made = town.playground.add_app("queue", owner="kitchen")
+    town.playground.install(made, REPOSITORY)
+    return made
+
+
+def ready(town: Town, number: int) -> None:
+    town.maya.mark_ready(REPOSITORY, number)
+    town.settle()
+
+
+def test_merged_and_reverted_by_a_queue(town: Town, fixed: tuple[int, str, str], queue: App) -> None:
+    """What a bot merges counts as of the user who marked the fix as ready, and its revert as of the author."""
+    number, _, decision = fixed
+    ready(town, number)
+    town.as_app(queue, "PUT", f"pulls/{number}/merge", {})
+    town.settle()
+    assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya")]
+    reverting = proposed(town, "revert", SHELF)
+    town.as_app(queue, "PUT", f"pulls/{reverting}/merge", {})
+    town.settle()
+    assert heard(town, decision) == [(SignalKind.FIX_REVERTED, "finn")]
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_closed_by_a_bot(landed: bool, town: Town, fixed: tuple[int, str, str], queue: App) -> None:
+    """A close by a bot that pushed commits of its own with our edit is a merge; any other says nothing."""
+    number, _, decision = fixed
+    ready(town, number)
+    if landed:
+        pushed = {"pantry/shelf.py": f"# Our shelf.\n{MENDED}"}
+        town.playground.commit(REPOSITORY, pushed, f"Merge #{number}", login="queue[bot]")
+    town.as_app(queue, "PATCH", f"issues/{number}", {"state": "closed"})
+    town.settle()
+    assert heard(town, decision) == ([(SignalKind.FIX_MERGED, "maya")] if landed else [])
+
+
+def test_applied_by_hand(town: Town, fixed: tuple[int, str, str]) -> None:
+    """A user who pushes our edit and closes the fix has accepted it; opening it again takes that back."""
+    number, _, decision = fixed
+    before = town.digest()
+    town.maya.push(REPOSITORY, "main", {"pantry/shelf.py": MENDED}, "Take what there is")
+    town.maya.close(REPOSITORY, number)
+    town.settle()
+    assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya")]
+    town.maya.reopen(REPOSITORY, number)
+    town.settle()
+    assert (heard(town, decision), town.digest()) == ([], before)

@@ -145,6 +145,10 @@ class Town:
 
     def say_as_app(self, app: App, number: int, text: str) -> None:
         """Another bot comments."""
+        self.as_app(app, "POST", f"issues/{number}/comments", {"body": text})
+
+    def as_app(self, app: App, method: str, path: str, body: Mapping[str, object]) -> None:
+        """Another bot does something."""
         world = self.playground.world
         with world.lock:
             installation = next(each for each in world.installations.values() if each.app is app)
@@ -152,9 +156,8 @@ class Town:
             token = world.issue_installation_token(installation, ids, granted)
         connection = HTTPConnection(self.playground.url.removeprefix("http://"), timeout=60)
         headers = {"Authorization": f"Bearer {token.value}"}
-        path = f"/repos/{REPOSITORY}/issues/{number}/comments"
-        connection.request("POST", path, json.dumps({"body": text}), headers)
-        assert connection.getresponse().status == 201
+        connection.request(method, f"/repos/{REPOSITORY}/{path}", json.dumps(body), headers)
+        assert connection.getresponse().status in (200, 201)
         connection.close()
         self.settle()
 

@@ -5,10 +5,8 @@ Each signal counts by the permission of its user, looked up when it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from memory.model import (
     Attempt,
@@ -29,7 +27,7 @@ from memory.rewards import trusted
 from workers.diffs import apply_unified, parse_diff, patched
 from workers.errors import Gone, NoAccess
 from workers.flows.finding_outcomes import record_left_unchanged
-from workers.flows.fix_outcomes import record_reverts, repair_of, text_at, was_made, was_replaced
+from workers.flows.fix_outcomes import CLOSED, record_reverts, repair_of, settled, text_at, was_made
 from workers.flows.pinning import later_jobs
 from workers.flows.readings import reading_owner
 from workers.flows.replies import post_comment, reply_to_outsider
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
 VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})
-CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_EDITED, SignalKind.FIX_CLOSED})
 
 
 def run(job: Feedback, context: JobContext) -> Sequence[Job]:
@@ -61,13 +58,14 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
         return ()
     posts = _posts(job, context)
     if job.undone:
+        kinds = CLOSED if job.kind in CLOSED else {job.kind}
         for decision in _decisions(posts):
-            for signal in _live_signals(decision, job, context):
+            for signal in _live_signals(decision, kinds, job, context):
                 context.learner.retract(decision, signal.kind, signal.source, actor=job.actor)
         return ()
     github = context.connect(job.repository)
-    if job.kind is SignalKind.FIX_MERGED and posts and was_replaced(job, posts[0], github, context):
-        job = replace(job, kind=SignalKind.FIX_EDITED)
+    if job.kind in CLOSED and posts:
+        job = settled(job, posts[0], github, context)
     signals = _record_signals(job, posts, github, context)
     if job.kind is SignalKind.REJECTED and job.note:
         reflect(signals, job.note, job.repository, github, context)
@@ -90,22 +88,22 @@ def _is_outdated(job: Feedback, context: JobContext) -> bool:
 
 def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
     """The live signals of this feedback, recorded now or by an earlier worker. Looks the permission up by account id."""
-    if not posts:
+    if not posts or job.actor.is_bot:
         return []
     actor = job.actor
     permission = github.permission(actor)
     signals = []
     for decision in _decisions(posts):
-        if not (live := _live_signals(decision, job, context)):
+        if not (live := _live_signals(decision, {job.kind}, job, context)):
             context.learner.record_signal(decision, job.kind, actor, permission, _fresh_source(decision, job, context))
-            live = _live_signals(decision, job, context)
+            live = _live_signals(decision, {job.kind}, job, context)
         signals += live
     return signals
 
 
-def _live_signals(decision: str, job: Feedback, context: JobContext) -> list[Signal]:
+def _live_signals(decision: str, kinds: Collection[SignalKind], job: Feedback, context: JobContext) -> list[Signal]:
     live = context.store.ledger.live_signals([decision])
-    return [signal for signal in live if signal.kind is job.kind and _is_from(signal, job)]
+    return [signal for signal in live if signal.kind in kinds and _is_from(signal, job)]
 
 
 def _fresh_source(decision: str, job: Feedback, context: JobContext) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memory.model import Attempt, Failure, Permission, Post, PostKind, SignalKind, Task, TaskKind
 from memory.parsing import PARSE_ERRORS, parse_module
 from memory.rewards import trusted
@@ -17,7 +19,7 @@ from workers.git import Mirror
 from workers.git_command import TooMuchForGit
 from workers.history.outcomes import was_applied
 from workers.job_context import JobContext
-from workers.jobs import Feedback, TrackPull
+from workers.jobs import Feedback, StartCi, TrackPull, decodable
 from workers.repair.result import Repaired
 from workers.review.suggestions import difference
 
@@ -48,14 +50,37 @@ def text_at(mirror: Mirror, sha: str, path: str) -> str | None:
     return mirror.text(sha, path)
 
 
-def was_replaced(job: Feedback, post: Post, github: GitHub, context: JobContext) -> bool:
-    """Whether a fix was merged without our edit. Where that cannot be seen, it was not."""
-    if not job.head_sha or (found := repair_of(post.decision_ids[0], context)) is None:
-        return False
+CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_EDITED, SignalKind.FIX_CLOSED})
+
+
+def settled(job: Feedback, post: Post, github: GitHub, context: JobContext) -> Feedback:
+    """What the end of a fix's pull request says, by the code. What a bot merges counts as of the user who marked it as ready."""
+    job = replace(job, kind=_kind_of_end(job, post, github, context))
+    if job.kind is SignalKind.FIX_CLOSED or not job.actor.is_bot:
+        return job
+    readied = context.store.inbox.latest("ci", job.repository.id, job.subject.id, until=context.clock())
+    users = [each.actor for each in decodable([readied] if readied else ()) if isinstance(each, StartCi)]
+    return replace(job, actor=users[0]) if users else job
+
+
+def _kind_of_end(job: Feedback, post: Post, github: GitHub, context: JobContext) -> SignalKind:
+    """A merge without our edit is an edit. A close is a merge where the base branch has our edit, as after a bot that pushes
+    commits of its own. Where nothing can be seen, it is what it was.
+    """
+    found, closed = repair_of(post.decision_ids[0], context), job.kind is SignalKind.FIX_CLOSED
+    if found is None:
+        return job.kind
     mirror = context.mirror(job.repository, github)
-    merged = {path: text_at(mirror, job.head_sha, path) for path in _paths(found[2])}
-    edits = _edits(found[0], found[2], mirror)
-    return any((now := merged[edit.path]) is not None and not edit.is_kept(now) for edit in edits)
+    edits = list(_edits(found[0], found[2], mirror))
+    try:
+        head = mirror.tip(github.pull(job.subject.id).base_ref) if closed else job.head_sha
+        mirror.fetch(head)
+    except Gone:
+        return job.kind
+    kept = [edit.is_kept(now) for edit in edits if (now := mirror.text(head, edit.path)) is not None]
+    if closed:
+        return SignalKind.FIX_MERGED if edits and kept.count(True) == len(edits) else job.kind
+    return job.kind if all(kept) else SignalKind.FIX_EDITED
 
 
 def record_reverts(job: TrackPull, context: JobContext) -> None:
@@ -65,12 +90,14 @@ def record_reverts(job: TrackPull, context: JobContext) -> None:
     if not merged:
         return
     github = context.connect(job.repository)
+    pull = github.pull(job.number)
+    job = replace(job, actor=pull.author if job.actor.is_bot else job.actor)  # a queue merges what others asked for
     permission = github.permission(job.actor)
     if trusted(permission, job.actor) == 0.0:
         return
     mirror = context.mirror(job.repository, github)
     try:
-        mirror.fetch(job.head_sha, base := github.pull(job.number).base_sha)
+        mirror.fetch(job.head_sha, base := pull.base_sha)
         start = mirror.merge_base(base, job.head_sha)
         changed = {file.path for file in parse_diff(mirror.diff(start, job.head_sha)).files}
     except (Gone, TooMuchForGit):  # then nothing can be seen, and nothing is recorded

@@ -400,10 +400,10 @@ def test_bots_neither_command_nor_teach(event: str, route: Route) -> None:
     assert route(event, BOT) == ()
 
 
-def test_bots_close_without_judging(route: Route) -> None:
-    """A bot that merges our fix has no opinion of it."""
+def test_bots_close(route: Route) -> None:
+    """What a bot merges or closes may be what a user asked for: the worker looks at what became of the code."""
     closed = BOT | {"action": "closed", "pull_request": OURS | {"merged": True}}
-    assert [type(job) for job in route("pull_request", closed)] == [TrackPull]
+    assert [type(job) for job in route("pull_request", closed)] == [TrackPull, Feedback]
 
 
 def test_bots_pull_requests_are_reviewed(route: Route) -> None:
