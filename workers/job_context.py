@@ -206,7 +206,7 @@ def _owner_file(
 
     Asks for a token once a minute: the minting process gives so many a minute, and each review reads this file.
     """
-    from workers.github.adapter import owner_file
+    from workers.github.auth import owner_file
 
     minted_for = lru_cache(maxsize=1000)(lambda installation, _minute: minting.mint_defaults(installation))
 

@@ -15,6 +15,9 @@ from memory.model import Actor
 SECONDS_BETWEEN_WRITES = 1.0
 """GitHub's rule for clients that write."""
 
+ANNOTATIONS_A_REQUEST = 50
+"""GitHub takes no more annotations of a check run at once."""
+
 
 class Ending(StrEnum):
     """Why a sandboxed command ended."""

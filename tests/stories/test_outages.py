@@ -207,6 +207,21 @@ def test_check_runs_that_github_refuses(town: Town) -> None:
     assert len(town.checks(number)) == 1
 
 
+SHELVES = "".join(f"def shelf_{number}(jars=[]):\n    return jars\n\n\n" for number in range(120))
+
+
+@pytest.mark.parametrize("lost", ["request", "answer"])
+def test_annotations_in_several_requests(lost: str, town: Town) -> None:
+    """An error between the requests of one check run costs none of its annotations, and adds none twice."""
+    watch = town.playground.before if lost == "request" else town.playground.after
+    watch("PATCH", r"/check-runs/\d+$", ours(fail(502)), nth=2)
+    number = town.propose("shelves", {"pantry/shelves.py": SHELVES})
+    assert [each.annotations for each in town.checks(number)] == [50 if lost == "request" else 100]
+    town.later(LONGEST_DELAY.total_seconds())
+    (check,) = town.checks(number)
+    assert check.annotations == len(town.sightings(number)) >= 120
+
+
 GRAPHQL = {
     "limited": {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]},
     "secondary": {"message": "You have exceeded a secondary rate limit.", "documentation_url": "https://docs"},

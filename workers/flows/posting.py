@@ -17,7 +17,7 @@ from workers.jobs import RemoveDuplicate, ReviewPull
 from workers.messages import configuration
 from workers.messages import review as reviews
 from workers.messages.markdown import counted, marked, marker, words
-from workers.ports import Annotation, InlineComment, PullRequest, ReviewThread
+from workers.ports import ANNOTATIONS_A_REQUEST, Annotation, InlineComment, PullRequest, ReviewThread
 from workers.review.broken_tests import BrokenTest
 from workers.review.engine import Reviewed
 from workers.review.plan import INLINE, RepairSuggestion, ReviewPlan
@@ -225,33 +225,40 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
     clean = changed and not plan.new and not still and not reviewed.not_read and tried
     wrong = configuration.wrong(this.configuration.mistakes, this.configuration.of_owner)
     clean = clean and not wrong
+    title = reviews.check_title(reviewed, findings=len(plan.new) + still, untested=not this.may_run_tests, wrong=wrong)
+    summary = reviews.check_summary(
+        reviewed,
+        plan,
+        reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=this.context.settings.bot_name),
+        untested=not this.may_run_tests,
+        other_base=this.other_base,
+        configured=_configured(this, reviewed),
+    )
+    annotations = [*_test_annotations(broken), *map(_annotation, plan.new), *_mistake_annotations(this)]
     key = this.key("check")
-    this.context.effects.once(
+    check = this.context.effects.once(
         key,
         make=lambda: this.github.create_check(
             sha=this.task.sha,
             external_id=key,
             conclusion="failure" if broken else "success" if clean else "neutral",
-            title=reviews.check_title(
-                reviewed, findings=len(plan.new) + still, untested=not this.may_run_tests, wrong=wrong
-            ),
-            summary=reviews.check_summary(
-                reviewed,
-                plan,
-                reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=this.context.settings.bot_name),
-                untested=not this.may_run_tests,
-                other_base=this.other_base,
-                configured=_configured(this, reviewed),
-            ),
-            annotations=[
-                *_test_annotations(broken),
-                *(_annotation(finding) for finding in plan.new),
-                *_mistake_annotations(this),
-            ],
+            title=title,
+            summary=summary,
+            annotations=annotations[:ANNOTATIONS_A_REQUEST],
             running=this.running,
         ),
         find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
     )
+    for there in range(ANNOTATIONS_A_REQUEST, len(annotations), ANNOTATIONS_A_REQUEST):
+        more = annotations[there : there + ANNOTATIONS_A_REQUEST]
+        add = partial(this.github.annotate, check, title=title, summary=summary, annotations=more)
+        this.context.effects.once(this.key(f"annotations-{there}"), make=add, find=partial(_added, this, check, there))
+
+
+def _added(this: Round, check: int, there: int) -> int | None:
+    """How many annotations the check run has, if more than there were before."""
+    now = this.github.annotated(sha=this.task.sha, check=check)
+    return now if now > there else None
 
 
 def _configured(this: Round, reviewed: Reviewed) -> list[str]:

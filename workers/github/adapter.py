@@ -1,6 +1,5 @@
 """The GitHub port on PyGithub: one repository, one token. Review threads are in the GraphQL API alone."""
 
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -16,7 +15,7 @@ from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from memory.model import Actor, Permission, PostKind
-from workers.errors import CannotRun, Retryable
+from workers.errors import Retryable
 from workers.github.auth import OwnAccount
 from workers.github.client import client, translated, translation
 from workers.github.pictures import pictures
@@ -27,7 +26,6 @@ from workers.ports import (
     BranchHead,
     Image,
     InlineComment,
-    MintedToken,
     PullRequest,
     ReviewThread,
     UserReaction,
@@ -35,7 +33,6 @@ from workers.ports import (
 
 CHECK_NAME = "Apprentice"
 RUNNING, COMPLETED = "in_progress", "completed"
-ANNOTATIONS_A_REQUEST = 50
 NO_DRAFTS = "draft pull requests are not supported"
 _REACTED = {
     PostKind.REVIEW_COMMENT: "pulls/comments",
@@ -236,28 +233,30 @@ class GitHub:
         annotations: Sequence[Annotation],
         running: int | None = None,
     ) -> int:
-        """Create a completed check run on `sha`, or complete the `running` one; its id.
-
-        Sends more than 50 annotations in several requests.
-        """
-        first, *rest = _batches(annotations)
-        path, output = f"{self._path}/check-runs", {"title": title, "summary": summary}
+        """Create a completed check run on `sha`, or complete the `running` one; its id."""
         run = {
             "name": CHECK_NAME,
             "external_id": external_id,
             "status": COMPLETED,
             "conclusion": conclusion,
-            "output": {**output, "annotations": first},
+            "output": _output(title, summary, annotations),
         }
         path = f"{self._path}/check-runs"
         with translated("writing the check run"):
             if running is None:
-                running = int(self._answer("POST", path, input={**run, "head_sha": sha})["id"])
-            else:
-                self._answer("PATCH", f"{path}/{running}", input=run)
-            for batch in rest:
-                self._answer("PATCH", f"{path}/{running}", input={"output": {**output, "annotations": batch}})
-        return running
+                return int(self._answer("POST", path, input={**run, "head_sha": sha})["id"])
+            return int(self._answer("PATCH", f"{path}/{running}", input=run)["id"])
+
+    def annotate(self, check: int, *, title: str, summary: str, annotations: Sequence[Annotation]) -> int:
+        """Add annotations to a check run of ours; how many it has then."""
+        output = _output(title, summary, annotations)
+        with translated("annotating the check run"):
+            answer = self._answer("PATCH", f"{self._path}/check-runs/{check}", input={"output": output})
+        return int(answer["output"]["annotations_count"])
+
+    def annotated(self, *, sha: str, check: int) -> int:
+        """How many annotations a check run of ours has."""
+        return next((run.output.annotations_count for run in self._checks(sha) if run.id == check), 0)
 
     def retire_checks(self, *, sha: str, external_id: str, kept: int) -> None:
         """End the check runs in progress with this id of ours but the one that is kept.
@@ -383,22 +382,5 @@ def _inline(comment: InlineComment) -> dict[str, str | int]:
     return where
 
 
-def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, Any]]]:
-    """At least one batch, each within the limit of one request."""
-    items = [asdict(each) for each in annotations]
-    starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
-    return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
-
-
-def owner_file(base_url: str, minted: MintedToken, installation_id: int, path: str) -> bytes | None:
-    """A file at the default branch of the repository that a token reads; None without it."""
-    doing = f"reading {path} of {minted.full_name}"
-    with translated(doing):
-        try:
-            requester = client(base_url, minted.token, installation_id).requester
-            _, answer = requester.requestJsonAndCheck("GET", f"/repos/{minted.full_name}/contents/{path}")
-        except UnknownObjectException:
-            return None
-    if not isinstance(answer, dict) or answer.get("encoding") != "base64":  # a directory, or over 1 MB
-        raise CannotRun(f"{path} of {minted.full_name} is no small file")
-    return b64decode(answer["content"])
+def _output(title: str, summary: str, annotations: Sequence[Annotation]) -> dict[str, Any]:
+    return {"title": title, "summary": summary, "annotations": [asdict(each) for each in annotations]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -12,7 +13,7 @@ import structlog
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from github import Github, GithubException, GithubIntegration
+from github import Github, GithubException, GithubIntegration, UnknownObjectException
 from msgspec import structs
 
 from memory.measures import TOKENS_MINTED
@@ -227,6 +228,20 @@ def _next_cursor(link: str) -> str:
     """The cursor in a Link header's `next`, empty on the last page."""
     following = next((part for part in link.split(",") if 'rel="next"' in part), "")
     return following.partition("cursor=")[2].partition("&")[0].partition(">")[0]
+
+
+def owner_file(base_url: str, minted: MintedToken, installation_id: int, path: str) -> bytes | None:
+    """A file at the default branch of the repository that a token reads; None without it."""
+    doing = f"reading {path} of {minted.full_name}"
+    with translated(doing):
+        try:
+            requester = client(base_url, minted.token, installation_id).requester
+            _, answer = requester.requestJsonAndCheck("GET", f"/repos/{minted.full_name}/contents/{path}")
+        except UnknownObjectException:
+            return None
+    if not isinstance(answer, dict) or answer.get("encoding") != "base64":  # a directory, or over 1 MB
+        raise CannotRun(f"{path} of {minted.full_name} is no small file")
+    return b64decode(answer["content"])
 
 
 class InstallationTokens:
