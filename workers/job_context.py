@@ -17,10 +17,10 @@ from memory.retrieval.embeddings import Embedder
 from memory.store import Store
 from workers.configuration.schema import PATH
 from workers.context import Clock, Context, open_context
-from workers.errors import CannotRun, JobStopped, Unavailable
+from workers.errors import CannotRun, JobStopped, NoAccess, Unavailable
 from workers.git import Mirror
 from workers.jobs import Job, RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES
+from workers.ports import SECONDS_BETWEEN_WRITES, MintedToken
 from workers.queue.enqueue import rows
 from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
@@ -166,10 +166,10 @@ def open_job_context(
     from workers.github.minting import MintingClient
 
     minting = MintingClient(settings.socket())
-    tokens = InstallationTokens(minting.mint, shared.clock)
+    tokens = InstallationTokens(_noting_mint(minting, shared.store), shared.clock)
     return JobContext(
         **vars(shared),
-        connect=_connector(settings, minting, tokens, seconds_between_writes),
+        connect=_connector(settings, minting, tokens, shared.store, seconds_between_writes),
         drop_token=tokens.drop,
         hook=lambda: minting if settings.socket().exists() else None,
         defaults=_owner_file(settings, minting, shared.clock),
@@ -177,17 +177,42 @@ def open_job_context(
     )
 
 
+def _noting_mint(minting: MintingClient, store: Store) -> Callable[[int, int], MintedToken]:
+    """Mints tokens, and notes the name and the installation of each repository. A job may be older than what it has by now."""
+
+    def mint(repository: int, installation: int) -> MintedToken:
+        minted = minting.mint(repository, installation)
+        known = RepositoryRef(id=repository, full_name=minted.full_name, installation_id=installation)
+        store.repositories.keep(known.key, known)
+        return minted
+
+    return mint
+
+
 def _connector(
-    settings: WorkerSettings, minting: MintingClient, tokens: InstallationTokens, seconds_between_writes: float
+    settings: WorkerSettings,
+    minting: MintingClient,
+    tokens: InstallationTokens,
+    store: Store,
+    seconds_between_writes: float,
 ) -> Callable[[RepositoryRef], GitHub]:
-    """Opens repositories on GitHub as the App's installation; raises Unavailable when no minting process answers."""
+    """Opens repositories on GitHub as the App's installation; raises Unavailable when no minting process answers.
+
+    A job from before a transfer is done as the installation that has the repository by now.
+    """
     from workers.github.adapter import GitHub
     from workers.github.auth import OwnAccount
 
     own = OwnAccount(minting.identity)
 
     def connect(repository: RepositoryRef) -> GitHub:
-        repository = tokens.current(repository)
+        try:
+            repository = tokens.current(repository)
+        except NoAccess:
+            known = store.repositories.get(repository.key, RepositoryRef)
+            if known is None or known.installation_id == repository.installation_id:
+                raise
+            repository = tokens.current(known)
         return GitHub(
             settings.github_url,
             repository,

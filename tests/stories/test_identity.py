@@ -7,11 +7,14 @@ import pytest
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.models import App
 from memory.model import SignalKind
+from memory.model.jobs import JobState
 from tests.playground import Maintainer, fail
 from tests.stories.pantry import FILES
 from tests.stories.town import BOT, REPOSITORY, Town
-from workers.jobs import RepositoryRef
+from workers.jobs import PollReactions, RepositoryRef
 from workers.messages.markdown import marker
+from workers.queue.enqueue import rows
+from workers.queue.sweeper import enqueue_polls
 
 pytestmark = pytest.mark.extended
 
@@ -31,6 +34,16 @@ def taken_over(town: Town) -> str:
     town.playground.install(app_of(town), REPOSITORY)
     town.settle()
     return town.key
+
+
+def transfer(town: Town) -> int:
+    """Give the repository to another owner, with an installation of the App there; the number of that one."""
+    town.playground.add_user("cellar")
+    town.playground.rename(REPOSITORY, "cellar/pantry")
+    with town.playground.world.lock:
+        for each in town.playground.world.installations.values():
+            each.repository_ids.clear()
+    return town.playground.install(app_of(town), "cellar/pantry").id
 
 
 def said_by_us(town: Town, repository: str, number: int) -> list[str]:
@@ -60,17 +73,32 @@ def test_a_transferred_repository_keeps_its_memory(town: Town) -> None:
     """Another owner, and another installation of the App: the same number."""
     number = town.propose("labels", UNUSED)
     known = town.key
-    town.playground.add_user("cellar")
-    town.playground.rename(REPOSITORY, "cellar/pantry")
-    with town.playground.world.lock:
-        for each in town.playground.world.installations.values():
-            each.repository_ids.clear()
-    town.playground.install(app_of(town), "cellar/pantry")
+    transfer(town)
     town.maya.comment("cellar/pantry", number, "@apprentice why")
     town.settle()
     assert "review in cellar/pantry, F401" in said_by_us(town, "cellar/pantry", number)[-1]
     (stored,) = [each for each in town.context.store.repositories.all(RepositoryRef) if each.key == known]
     assert stored.full_name == "cellar/pantry"
+
+
+def test_a_job_from_before_a_transfer(town: Town) -> None:
+    """It is done as the new installation, and never brings the old one back; the reactions are polled as before."""
+    number = town.propose("labels", UNUSED)
+    known, store = town.key, town.context.store
+    (before,) = store.repositories.all(RepositoryRef)
+    town.maya.comment(REPOSITORY, number, "@apprentice why")
+    town.playground.drain()
+    installation = transfer(town)
+    town.maya.comment("cellar/pantry", number, "@apprentice help")
+    town.settle()
+    town.do_again("answer", first=True)
+    assert [each.installation_id for each in store.repositories.all(RepositoryRef)] == [installation]
+    assert "review in cellar/pantry, F401" in said_by_us(town, "cellar/pantry", number)[-1]
+    store.inbox.enqueue(rows("late", [PollReactions(repository=before)]))
+    enqueue_polls(store, town.clock(), every=600)
+    town.settle()
+    assert all(post.watched for post in store.posts.on(known, number))
+    assert town.count(JobState.FAILED) == 0
 
 
 def test_a_new_repository_of_an_old_name_inherits_nothing(town: Town) -> None:

@@ -43,10 +43,9 @@ def start_ci(job: StartCi, context: JobContext) -> Sequence[Job]:
 
 def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     """Read the default branch's last changes. Resumes where an interrupted run stopped."""
-    most = context.settings.learn_changes
+    github, most = context.connect(job.repository), context.settings.learn_changes
     if most == 0:
         return ()
-    github = context.connect(job.repository)
     head = github.default_branch()
     mirror = context.mirror(job.repository, github)
     mirror.fetch(head.sha)

@@ -293,9 +293,6 @@ class _Attempt:
 
 
 def _flow(context: RunContext, job: Job) -> Flow:
-    """Record the repository, so that the sweeper polls it, and choose the flow by type."""
-    if not isinstance(job, OwnJob):
-        context.store.repositories.keep(job.repository.key, job.repository)
     flow = context.flows.get(type(job))
     if flow is None:
         raise CannotRun(f"this version has no flow for the job {kind_of(job)}")

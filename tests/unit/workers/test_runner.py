@@ -118,7 +118,7 @@ def test_done_with_follow_ups(bench: Bench) -> None:
 
 
 def test_flow_knows_its_job(bench: Bench) -> None:
-    """The flow gets the decoded job and a context for it alone; its repository is remembered."""
+    """The flow gets the decoded job and a context for it alone."""
     seen: list[tuple[Job, str]] = []
 
     def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
@@ -127,7 +127,6 @@ def test_flow_knows_its_job(bench: Bench) -> None:
 
     bench.run(flow)
     assert seen == [(ASKED, "j")]
-    assert [known.full_name for known in bench.store.repositories.all(RepositoryRef)] == ["acme/scales"]
 
 
 def test_not_to_be_had(bench: Bench) -> None:
