@@ -36,7 +36,7 @@ from workers import logs, traces
 from workers.errors import BadInput, CannotRun, Retryable
 from workers.jobs import Job
 from workers.queue.enqueue import Send, enqueue, rows
-from workers.queue.heartbeats import ProcessKind, beat, keep_beating, missing_processes, store_measures
+from workers.queue.heartbeats import ProcessKind, keep_beating, missing_processes, store_measures
 from workers.settings import WebSettings
 
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
@@ -179,7 +179,6 @@ class WebEndpoints:
         except Retryable as error:
             yield "broker", str(error)
         try:
-            beat(self._store, ProcessKind.WEB)  # shows that the database can be written
             yield from missing_processes(self._store).items()
         except StoreError as error:
             yield "database", str(error)

@@ -33,7 +33,7 @@ def asked(store: Store, home: Path, ping: Callable[[], object] = lambda: None) -
 
 
 def alive(store: Store) -> None:
-    for kind in (ProcessKind.WORKER, ProcessKind.SWEEPER):
+    for kind in ProcessKind:
         beat(store, kind)
 
 
@@ -53,16 +53,17 @@ def test_ready(store: Store, tmp_path: Path) -> None:
 
 
 def test_nobody_there(store: Store, tmp_path: Path) -> None:
-    """Worker and sweeper are missed by name."""
+    """Web process, worker and sweeper are missed by name."""
     answer = asked(store, tmp_path)
     assert answer.status_code == 503
     assert answer.json()["problems"] == {
+        "web": "no web has run since yesterday",
         "worker": "no worker has run since yesterday",
         "sweeper": "no sweeper has run since yesterday",
     }
 
 
-@pytest.mark.parametrize("kind", [ProcessKind.WORKER, ProcessKind.SWEEPER])
+@pytest.mark.parametrize("kind", ProcessKind)
 def test_a_process_that_is_gone(store: Store, tmp_path: Path, kind: ProcessKind) -> None:
     """One whose heartbeats stop counts as gone, and the last one is named; another kind's do not count for it."""
     alive(store)
@@ -98,10 +99,20 @@ def test_no_disk(store: Store) -> None:
     assert problem(asked(store, Path("/proc"))) == ("disk", "0 MB are free in /proc, less than 256")
 
 
-def test_a_database_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
-    """A database that can only be read is not enough."""
+def test_a_probe_writes_nothing(store: Store, tmp_path: Path) -> None:
+    """The heartbeats of the processes themselves show that the database can be written."""
     alive(store)
-    refuse = "CREATE TRIGGER full BEFORE INSERT ON heartbeats BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
     with store.database.writing() as connection:
-        connection.execute(text(refuse))
-    assert problem(asked(store, tmp_path)) == ("database", "the database refused: the disk is full")
+        for change in ("INSERT", "UPDATE", "DELETE"):
+            refuse = f"BEFORE {change} ON heartbeats BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+            connection.execute(text(f"CREATE TRIGGER no_{change} {refuse}"))
+    assert asked(store, tmp_path).status_code == 200
+
+
+def test_no_database(store: Store, tmp_path: Path) -> None:
+    """A database that does not answer is named with its error."""
+    alive(store)
+    with store.database.writing() as connection:
+        connection.execute(text("DROP TABLE heartbeats"))
+    name, line = problem(asked(store, tmp_path))
+    assert (name, "heartbeats" in line) == ("database", True)

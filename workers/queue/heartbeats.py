@@ -70,10 +70,13 @@ def store_measures(url: str) -> None:
 
 
 def missing_processes(store: Store) -> dict[str, str]:
-    """Of worker and sweeper those of which none is alive, with the last heartbeat. Raises StoreError."""
+    """The kinds of processes of which none stores heartbeats, with the last one. Raises StoreError.
+
+    Where the database cannot be written none does, the web process neither.
+    """
     last, now = store.heartbeats.last(), store.clock()
     problems = {}
-    for kind in (ProcessKind.WORKER, ProcessKind.SWEEPER):
+    for kind in ProcessKind:
         at, until = last.get(kind, (None, None))
         if at is None or until is None:
             problems[kind.value] = f"no {kind} has run since yesterday"
