@@ -58,8 +58,8 @@ def settled(job: Feedback, post: Post, github: GitHub, context: JobContext) -> F
     job = replace(job, kind=_kind_of_end(job, post, github, context))
     if job.kind is SignalKind.FIX_CLOSED or not job.actor.is_bot:
         return job
-    readied = context.store.inbox.latest("ci", job.repository.id, job.subject.id, until=context.clock())
-    users = [each.actor for each in decodable([readied] if readied else ()) if isinstance(each, StartCi)]
+    readied = context.store.inbox.about("ci", job.repository.id, job.subject.id)[-1:]
+    users = [each.actor for each in decodable([last.payload for last in readied]) if isinstance(each, StartCi)]
     return replace(job, actor=users[0]) if users else job
 
 
