@@ -220,6 +220,40 @@ CASES = [
         {},
     ),
     (
+        "returned_receiver",
+        """
+        class Rows:
+            def __iter__(self):
+                return self.made()
+        """,
+        """
+        class Rows:
+            def __iter__(self):
+                return self
+        """,
+        {},
+    ),
+    (
+        "returned_receiver",
+        """
+        class Rows:
+            def add(self, row):
+                if not row:
+                    return
+                self.rows.append(row)
+                return self
+        """,
+        """
+        class Rows:
+            def add(self, row):
+                if not row:
+                    return self
+                self.rows.append(row)
+                return self
+        """,
+        {},
+    ),
+    (
         "missing_final_return",
         """
         class Box:

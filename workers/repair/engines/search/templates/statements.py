@@ -264,6 +264,13 @@ def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from site.insert_after((f"return {code}",), weight=weight)
 
 
+@template(cst.Return, strategy="returns", prior=0.35, families=_ANY)
+def returned_receiver(node: cst.Return, site: Site) -> Iterator[Edit]:
+    """`return other`, `return` → `return self`: of an iterator, and of a method whose calls are chained."""
+    changed = node.value is None or site.code(node.value) != site.receiver
+    return site.tokens(node, [f"return {site.receiver}"] if site.receiver and changed else [])
+
+
 def _ends_in_a_jump(node: cst.CSTNode) -> bool:
     last = node.body[-1] if isinstance(node, cst.SimpleStatementLine) and node.body else None
     return isinstance(last, (cst.Return, cst.Raise, cst.Continue, cst.Break))
