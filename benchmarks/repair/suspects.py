@@ -45,7 +45,7 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "what the test mentions": "_mentions",
         "missing names": "_likely_definitions",
         "constructors": "_constructors",
-        "branches after": "_elifs",
+        "conditions around": "_deciding",
         "headers and constants": "_outside",
         "less for what assertions call": "_lowered",
     }

@@ -9,8 +9,8 @@ import pytest
 
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
+from workers.repair.engines.search.control_dependence import deciding_lines
 from workers.repair.engines.search.localise import changed_lines, suspects
-from workers.repair.engines.search.outline import deciding_lines
 
 SHOP = dedent(
     """\
@@ -287,6 +287,47 @@ def test_very_many_lines_below_a_package_that_a_test_names_are_not_suspected() -
         data = "".join(f"WORD_{n} = {n}\n" for n in range(entries))
         texts = {"pkg/__init__.py": "", "pkg/tool.py": "A = 1\n", "pkg/data/en.py": data, "tests/test_shop.py": test}
         assert {each.path for each in suspects(failure(), {}, [], sources=texts)} == suspected
+
+
+def test_what_decides_about_a_line_is_suspected_with_it() -> None:
+    """The condition around a line that failing tests alone run, and what binds the names that it reads."""
+    source = dedent(
+        """\
+        def check(given, wanted):
+            lacking = set(given) - set(wanted)
+            other = len(given)
+            if lacking:
+                raise KeyError(lacking)
+            return other
+        """
+    )
+    coverage = {"tests/test_shop.py::test_price": run(2, 3, 4, 5), "ok": run(2, 3, 4, 6)}
+    found = suspects(failure(frame(5)), coverage, ["ok"], sources={**FILES, "shop.py": source})
+    scores = {suspect.line: suspect.score for suspect in found}
+    assert scores[5] > scores[4] > scores[2] > scores[3]
+
+
+def test_what_decides_whether_a_flag_is_set_is_suspected_with_the_flag() -> None:
+    """The condition around what binds a name that the suspected condition reads, though that line did not run."""
+    source = dedent(
+        """\
+        def check(words):
+            known = False
+            for word in words:
+                if len(word) > 9:
+                    print(word)
+                if word == "AS":
+                    known = True
+            if not known:
+                return None
+            return words
+        """
+    )
+    passing = dict.fromkeys(("a", "b", "c"), run(2, 3, 4, 6, 7, 8, 10))
+    coverage = {"tests/test_shop.py::test_price": run(2, 3, 4, 6, 8, 9), **passing}
+    found = suspects(failure(), coverage, list(passing), sources={**FILES, "shop.py": source})
+    scores = {suspect.line: suspect.score for suspect in found}
+    assert scores[9] > scores[8] > scores[6] == scores[7] > scores[4]
 
 
 def test_a_branch_that_was_not_asked_for_is_suspected() -> None:

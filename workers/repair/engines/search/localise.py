@@ -15,9 +15,10 @@ from memory.model import Failure, Family
 from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
-from workers.repair.engines.search.outline import Outline, Outlines, body_lines, elifs_after, falls_off, last_line
+from workers.repair.engines.search.control_dependence import elifs_after, is_within
+from workers.repair.engines.search.outline import Outline, Outlines, body_lines, falls_off, last_line
 from workers.repair.engines.search.project import module_name
-from workers.repair.engines.search.scope import FunctionNode, called, defined, own_nodes
+from workers.repair.engines.search.scope import BINDING, FunctionNode, called, defined, own_nodes, stored_names
 
 
 def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
@@ -51,8 +52,9 @@ SAME_FUNCTION = 0.3
 HEADER, DEFINITION = 0.6, 0.45
 """What a function's header, and a constant's definition, are worth beside the lines that use them."""
 
-BRANCH = 0.8
-"""What an `elif` is worth beside a line of the branch before it."""
+DECIDES, BINDS = 0.8, 0.65
+"""What the condition around a line is worth beside it, and what binds a name that the condition reads, or decides whether
+that runs: a line that failing tests alone run is seldom at fault itself."""
 
 UNRETURNED = 0.9
 """What the header of a function is worth beside the likeliest line that gives a value in one place and none at its end. Of
@@ -108,7 +110,7 @@ def suspects(
     scores = scores or _named_modules(failure, sources, outlines)
     _raise(scores, _likely_definitions(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
-    _raise(scores, _elifs(scores, outlines))
+    _raise(scores, _deciding(scores, outlines))
     _raise(scores, _outside(scores, outlines))
     _raise(scores, _named_by_tests(failure, scores, outlines))
     if failure.family is Family.ASSERTION:
@@ -236,15 +238,28 @@ def _constructors(failure: Failure, outlines: Outlines) -> Lines:
     return found
 
 
-def _elifs(scores: Lines, outlines: Outlines) -> Lines:
-    """The `elif`s behind a suspected branch: where that runs they do not, so no test's coverage shows them."""
+def _deciding(scores: Lines, outlines: Outlines) -> Lines:
+    """The lines that decide whether a suspected one runs: a backward slice (Weiser 1981), cut short after bindings."""
+    within: dict[tuple[str, FunctionNode], dict[int, float]] = {}
+    for (path, line), score in scores.items():
+        for function in outlines[path].functions_at(line)[:1]:
+            within.setdefault((path, function), {})[line] = score
     found: Lines = {}
-    for path, function in {(at, each) for at, line in scores for each in outlines[at].functions_at(line)[:1]}:
-        for node in own_nodes(function):
-            if isinstance(node, ast.If):
-                branch = range(node.body[0].lineno, last_line(node.body[-1]) + 1)
-                worth = BRANCH * max(scores.get((path, line), 0.0) for line in branch)
-                _raise(found, {(path, each.lineno): worth for each in elifs_after(node)})
+    for (path, function), lines in within.items():
+        nodes = list(own_nodes(function))
+        conditions = [node for node in nodes if isinstance(node, ast.If | ast.While)]
+        innermost: dict[ast.If | ast.While, float] = {}
+        for line, score in lines.items():
+            around = [condition for condition in conditions if is_within(condition, line)]
+            _raise(innermost, dict.fromkeys(around[-1:], score))
+        for condition, score in innermost.items():
+            read = _words(ast.walk(condition.test))
+            earlier = [
+                n for n in nodes if isinstance(n, BINDING) and n.lineno < condition.lineno and stored_names(n) & read
+            ]
+            deciding = [each for n in earlier for each in conditions if is_within(each, n.lineno)]
+            _raise(found, {(path, node.lineno): BINDS * score for node in (*earlier, *deciding)})
+            _raise(found, {(path, node.lineno): DECIDES * score for node in (condition, *elifs_after(condition))})
     return found
 
 

@@ -206,6 +206,15 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
             yield from own_nodes(child)
 
 
+BINDING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)
+"""Statements that give names their values."""
+
+
+def stored_names(node: ast.stmt) -> set[str]:
+    """The names that a statement gives a value."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
 def bound_names(node: ast.AST) -> tuple[str, ...]:
     """Names that are assigned directly in a function or module, in order; definitions inside are among them."""
     names: dict[str, None] = {}
