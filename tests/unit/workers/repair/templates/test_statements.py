@@ -9,6 +9,58 @@ import pytest
 
 CASES = [
     (
+        "exchanged_branches",
+        """
+        def f(a, b):
+            if a > 0:
+                return 1
+            elif (
+                a > b
+            ):
+                # more
+                b = 1
+                return b
+            else:
+                return 3
+        """,
+        """
+        def f(a, b):
+            if (
+                a > b
+            ):
+                # more
+                b = 1
+                return b
+            elif a > 0:
+                return 1
+            else:
+                return 3
+        """,
+        {},
+    ),
+    (
+        "exchanged_branches",
+        """
+        def f(a, b):
+            if a > b:
+                b = 1
+                c = 2
+            else:
+                c = 3
+            return b + c
+        """,
+        """
+        def f(a, b):
+            if a > b:
+                c = 3
+            else:
+                b = 1
+                c = 2
+            return b + c
+        """,
+        {},
+    ),
+    (
         "outdented_statement",
         """
         def f(a, b):

@@ -15,6 +15,7 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import empties
 from workers.repair.engines.search.type_inference import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, outer
@@ -230,6 +231,29 @@ def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     indent, at = site.text_before(first), site.lines_of(first)[0]
     for value, weight in fading(empties(rf"\b{re.escape(name)}\b", site.code(node)), step=0.1):
         yield site.splice(at, at, f"{indent}{name} = {value}\n", weight=weight)
+
+
+@template(cst.If, strategy="statements", prior=0.55, families=_FLOW)
+def exchanged_branches(node: cst.If, site: Site) -> Iterator[Edit]:
+    """`if a: b` / `else: c` → `if a: c` / `else: b`; `if a: b` / `elif c: d` → `if c: d` / `elif a: b`."""
+    blocks = (node.body, node.orelse.body) if node.orelse else ()
+    if blocks and all(isinstance(block, cst.IndentedBlock) for block in blocks):
+        one, two = (_lines_within(block, site) for block in blocks)
+        if two[0] > one[1]:
+            exchanged = [(one, two)]
+            if isinstance(node.orelse, cst.If):
+                exchanged.append((site.region.outer_span(node.test), site.region.outer_span(node.orelse.test)))
+            splices = [Splice(*a, site.region.text(*b)) for pair in exchanged for a, b in (pair, pair[::-1])]
+            yield Edit(splices=tuple(splices), around=site.region.span(node))
+
+
+def _lines_within(block: cst.BaseSuite, site: Site) -> tuple[int, int]:
+    """Where the lines of an indented block begin and end, comments before its first statement included."""
+    first, last = block.body[0], block.body[-1]
+    start = site.lines_of(first)[0]
+    for _ in getattr(first, "leading_lines", ()):
+        start = site.region.line_start(start - 1)
+    return start, site.lines_of(last)[1]
 
 
 _CONTROL = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.VALUE, Family.ITERATION)
