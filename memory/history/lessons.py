@@ -169,16 +169,20 @@ class HistoryHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryLessons:
-    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`)."""
+    """The sums by rule, and the mean log-odds of the findings that a review would report (`usual_odds`).
+
+    Lessons of a version that weighed otherwise have none: they lift nothing until the history is read on.
+    """
 
     position: int
     sums: dict[str, FadingSum]
-    usual_odds: float
+    usual_odds: float | None = None
 
     def hint(self, seen: JudgedFinding) -> HistoryHint:
         """The difference of a finding's log-odds from the usual ones, within ±`MOST_LIFT`."""
         known = self.sums.get(seen.rule, FadingSum()).faded(self.position)
-        lift = max(-MOST_LIFT, min(MOST_LIFT, self.odds(seen) - self.usual_odds))
+        gap = 0.0 if self.usual_odds is None else self.odds(seen) - self.usual_odds
+        lift = max(-MOST_LIFT, min(MOST_LIFT, gap))
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:

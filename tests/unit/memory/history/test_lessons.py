@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+import msgspec
 import pytest
 
 from memory.history.lessons import ENOUGH, MOST_LIFT, HistoryHint, HistoryLessons, lessons
@@ -127,3 +128,11 @@ def test_the_reason_tells_of_the_past(learner: Learner) -> None:
     assert review_policy.reason(decision, appraisal).startswith(
         "developers fixed 12 of 15 past F401 on their own; acceptance "
     )
+
+
+def test_lessons_of_a_former_version() -> None:
+    """Lessons without the usual odds are read, and lift nothing."""
+    former = {name: value for name, value in msgspec.to_builtins(learned()).items() if name != "usual_odds"}
+    hint = msgspec.convert(former, HistoryLessons).hint(Sight("F401"))
+    assert hint.lift == 0.0
+    assert hint.of > 0.0
