@@ -68,7 +68,7 @@ def _kind_of_end(job: Feedback, post: Post, github: GitHub, context: JobContext)
     commits of its own. Where nothing can be seen, it is what it was.
     """
     found, closed = repair_of(post.decision_ids[0], context), job.kind is SignalKind.FIX_CLOSED
-    if found is None:
+    if found is None or not (closed or job.head_sha):
         return job.kind
     mirror = context.mirror(job.repository, github)
     edits = list(_edits(found[0], found[2], mirror))
