@@ -57,6 +57,13 @@ class Count:
     by: Counter[str] = field(default_factory=Counter)
     alone: Counter[str] = field(default_factory=Counter)
 
+    def add(self, makers: set[str]) -> None:
+        """Count a fix that these templates make."""
+        self.commits += 1
+        self.made += bool(makers)
+        self.by.update(makers)
+        self.alone.update(makers if len(makers) == 1 else ())
+
 
 def main() -> None:
     """Print a table of all templates, those that make most fixes first; anew after each clone."""
@@ -67,8 +74,8 @@ def main() -> None:
     given = parser.parse_args()
     halves = (Count(), Count())
     for index, clone in enumerate(map(Clone, given.clones)):
-        for fix in _fixes(clone, given.most, random.Random(given.seed)):
-            _count(halves[index % 2], fix, time.process_time() + SECONDS)
+        for fix in fixes_of(clone, given.most, random.Random(given.seed)):
+            halves[index % 2].add(makers(fix))
         sys.stdout.write(_table(*halves))
         sys.stdout.flush()
 
@@ -81,7 +88,8 @@ def _table(first: Count, second: Count) -> str:
     return head + "".join(f"| {name} | {one} | {other} | {alone} |\n" for name, one, other, alone in rows) + "\n"
 
 
-def _fixes(clone: Clone, most: int, rng: random.Random) -> Iterator[Fix]:
+def fixes_of(clone: Clone, most: int, rng: random.Random) -> Iterator[Fix]:
+    """Fixes of a clone, as `rng` draws them, `most` at most."""
     commits = [c for c in clone.commits() if c.says_fix and [c.changed[path] for path in c.sources] == ["M"]]
     rng.shuffle(commits)
     found = 0
@@ -137,18 +145,16 @@ def _docstrings(text: str) -> list[str | None]:
     return [ast.get_docstring(node) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
 
 
-def _count(half: Count, fix: Fix, deadline: float) -> None:
-    wanted = ast.dump(ast.parse(fix.new))
-    makers: set[str] = set()
+def makers(fix: Fix) -> set[str]:
+    """The templates that make a fix, as far as the time goes."""
+    wanted, deadline = ast.dump(ast.parse(fix.new)), time.process_time() + SECONDS
+    found: set[str] = set()
     for template, text in _edits(fix):
         if time.process_time() > deadline:
             break
         with suppress(SyntaxError, ValueError):
-            makers |= {template} if text and template not in makers and ast.dump(ast.parse(text)) == wanted else set()
-    half.commits += 1
-    half.made += bool(makers)
-    half.by.update(makers)
-    half.alone.update(makers if len(makers) == 1 else ())
+            found |= {template} if text and template not in found and ast.dump(ast.parse(text)) == wanted else set()
+    return found
 
 
 def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
@@ -172,7 +178,7 @@ def _made(site: Site, edit: Edit, wanted: bytes) -> str:
 def _sites(fix: Fix) -> Iterator[Site]:
     module, sources = SourceModule(fix.path, fix.old), ProjectSources(fix.project)
     seen: set[int] = set()
-    for line in sorted(_lines(fix.old, fix.new)):
+    for line in sorted(changed_lines(fix.old, fix.new)):
         extent = module.extent_at(line)
         region = module.region(extent) if extent else None
         unit = region.unit_at(line) if region else None
@@ -181,7 +187,7 @@ def _sites(fix: Fix) -> Iterator[Site]:
             yield Site(region, unit, sources, fix.failure, Clues())
 
 
-def _lines(old: str, new: str) -> set[int]:
+def changed_lines(old: str, new: str) -> set[int]:
     """The changed lines of the old text; where lines were only added, those before and behind them."""
     before = old.splitlines()
     found: set[int] = set()
