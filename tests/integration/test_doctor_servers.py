@@ -20,7 +20,6 @@ from bot.doctor import (
     _app,
     _clock,
     _database,
-    _dead_jobs,
     _disk,
     _interpreter,
     _queue,
@@ -250,12 +249,12 @@ def test_damaged_sqlite(tmp_path: Path) -> None:
 def test_dead_jobs(tmp_path: Path) -> None:
     """Jobs that ended the processes that ran them are counted, with the command that shows them."""
     with migrated_store(tmp_path / "apprentice.db") as store:
-        assert list(_dead_jobs(settings(tmp_path))) == []
+        assert len(list(_database(settings(tmp_path)))) == 1
         at = store.clock()
         store.inbox.enqueue([NewJob(id="poison", kind="fix", payload=b"")], now=at)
         for again in range(6):
             store.inbox.lease("poison", worker="w", now=at + timedelta(minutes=again), seconds=1)
-        (check,) = _dead_jobs(settings(tmp_path))
+        _, check = _database(settings(tmp_path))
     assert (check.state, check.detail) == snapshot(
         (OPTIONAL, "1 ended the processes that ran them: `apprentice jobs list --state dead` shows which")
     )
