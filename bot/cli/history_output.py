@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from textwrap import wrap
 
+from bot.cli.json_output import Json, fields
 from bot.cli.terminal import visible
 from memory.history.lessons import ENOUGH, MOST_LIFT
 from memory.intervals import wilson
@@ -16,8 +18,6 @@ from workers.messages.markdown import counted
 from workers.review.detectors.detector import Category
 from workers.review.detectors.rules import twin
 from workers.review.plan import COMMENTS_A_RULE
-
-Json = dict[str, object]
 
 MOST_LINES, WIDTH = 30, 80
 NAMED, FILES = 3, 4
@@ -52,50 +52,28 @@ KINDS = (
 def learned_json(name: str, read: LearnedHistory, found: HistoryOutlook, control_share: float) -> Json:
     """`apprentice learn --json`."""
     low, high = found.share
+    counts = ("changes", "findings", "reported", "seen", "fixed")
+    examples = {"rejections": found.rejections, "acceptances": found.acceptances}
     return {
         "repository": name,
-        "changes": read.changes,
-        "findings": read.findings,
-        "resumed": read.resumed,
+        **fields(read, "changes", "findings", "resumed"),
         "verdict": verdict(name, found),
-        "evidence": {
-            "changes": found.changes,
-            "findings": found.findings,
-            "reported": found.reported,
-            "seen": found.seen,
-            "fixed": found.fixed,
-            "low": low,
-            "high": high,
-        },
-        "enough": found.enough,
-        "used": found.used,
+        "evidence": {**fields(found, *counts), "low": low, "high": high},
+        **fields(found, "enough", "used"),
         "control_share": control_share,
         "rules": [_rule_json(each) for each in found.rules],
-        "files": [{"path": each.path, "fixed": each.fixed, "seen": each.seen} for each in found.files],
-        "not_asked": list(found.not_asked),
-        "new_rules": {str(severity): str(action) for severity, action in found.new_rules.items()},
-        "feedback": {
-            kind: example and {"rule": example.rule, "verdicts": example.verdicts}
-            for kind, example in (("rejections", found.rejections), ("acceptances", found.acceptances))
-        },
+        "files": [asdict(each) for each in found.files],
+        **fields(found, "not_asked", "new_rules"),
+        "feedback": {kind: example and asdict(example) for kind, example in examples.items()},
     }
 
 
 def _rule_json(each: RuleOutlook) -> Json:
     forecast = each.forecast
     return {
-        "rule": each.rule,
-        "name": each.name,
-        "places": [str(place) for place in each.places],
-        "category": each.category,
-        "severity": str(each.severity),
-        "fixed": each.fixed,
-        "seen": each.seen,
-        "prior": forecast.prior,
-        "expected": forecast.expected,
-        "action": str(forecast.action),
-        "chances": dict(forecast.chances),
-        "chances_with_fix": dict(forecast.with_fix) if forecast.with_fix is not None else None,
+        **fields(each, "rule", "name", "places", "category", "severity", "fixed", "seen"),
+        **fields(forecast, "prior", "expected", "action", "chances"),
+        "chances_with_fix": forecast.with_fix,
     }
 
 

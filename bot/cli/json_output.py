@@ -14,7 +14,7 @@ WORTH_NAMING = 10.0
 """The fewest seconds of making an environment, or of finding what fails, that the answer speaks of."""
 
 
-def _fields(value: object, *names: str) -> Json:
+def fields(value: object, *names: str) -> Json:
     """These attributes under their own names; tuples are lists in JSON."""
     return {name: getattr(value, name) for name in names}
 
@@ -25,8 +25,8 @@ def repaired_json(result: Repaired) -> Json:
     tried = ("strategy", "probability", "candidates", "rivals", "outcome", "reflection")
     return {
         "status": result.status,
-        "failure": _fields(failure, "error_type", "family", "message", "failing_tests") if failure else None,
-        "attempts": [_fields(attempt, *tried) for attempt in result.attempts],
+        "failure": fields(failure, "error_type", "family", "message", "failing_tests") if failure else None,
+        "attempts": [fields(attempt, *tried) for attempt in result.attempts],
         "patch": proven.patch if proven else None,
         "proof": _proof(proven.proof) if proven and proven.proof else None,
         "unproven": result.late or None,
@@ -56,7 +56,7 @@ def reviewed_json(result: LocalReview) -> Json:
     """`apprentice review --json`."""
     return {
         "findings": [_finding(each, result.decided[each.fingerprint]) for each in result.shown()],
-        "coverage": [_fields(each, "path", "status", "reason") for each in result.reviewed.coverage],
+        "coverage": [fields(each, "path", "status", "reason") for each in result.reviewed.coverage],
         "tests": _compared(result.reviewed.tests) if result.reviewed.tests else None,
         "culprit": result.reviewed.culprit.patch if result.reviewed.culprit else None,
         "fix": _fix(result.reviewed.fix) if result.reviewed.fix else None,
@@ -71,7 +71,7 @@ def _fix(fix: Attempt) -> Json:
 def _compared(compared: ComparedTests) -> Json:
     names = ("id", "error_type", "message", "path", "line", "added")
     counts = ("ran", "passed", "whole", "trouble", "failing_before", "flaky", "unknown")
-    return {"broken": [_fields(each, *names) for each in compared.broken], **_fields(compared, *counts)}
+    return {"broken": [fields(each, *names) for each in compared.broken], **fields(compared, *counts)}
 
 
 def _proof(proof: Proof) -> Json:
@@ -89,32 +89,32 @@ def _proof(proof: Proof) -> Json:
         "cut",
     )
     counts = ("passed", "failed", "skipped", "collected")
-    suite = _fields(proof.suite, *counts)
-    rest = None if proof.rest is None else {**_fields(proof.rest, *counts), "unrun": proof.unrun}
+    suite = fields(proof.suite, *counts)
+    rest = None if proof.rest is None else {**fields(proof.rest, *counts), "unrun": proof.unrun}
     return {
-        **_fields(proof, "failed_before", "passed_after"),
+        **fields(proof, "failed_before", "passed_after"),
         "suite": {**suite, "command": proof.command},
         "rest": rest,
-        **_fields(proof, "repeats", *challenged, *judged),
-        "telling": None if proof.telling is None else _fields(proof.telling, "call", "this", "other", "patch"),
+        **fields(proof, "repeats", *challenged, *judged),
+        "telling": None if proof.telling is None else fields(proof.telling, "call", "this", "other", "patch"),
     }
 
 
 def _finding(finding: Finding, decided: PostingDecision) -> Json:
     names = ("fingerprint", "path", "line", "end_line", "rule", "category", "severity", "message")
     return {
-        **_fields(finding, *names),
+        **fields(finding, *names),
         "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
         "decision": {
-            **_fields(decided.decision, "id", "probability", "arm"),
-            **_fields(decided, "action", "why"),
+            **fields(decided.decision, "id", "probability", "arm"),
+            **fields(decided, "action", "why"),
         },
     }
 
 
 def _suggestion(suggestion: Suggestion) -> Json:
     proof = _proof(suggestion.proof) if suggestion.proof else None
-    return {**_fields(suggestion, "start_line", "end_line", "replacement"), "proof": proof}
+    return {**fields(suggestion, "start_line", "end_line", "replacement"), "proof": proof}
 
 
 def advice(result: Repaired) -> str:
