@@ -95,9 +95,7 @@ class House:
         self.rng = random.Random(3)
         self.learner = Learner(self.store, self.rng, self.clock, control_share=0.0)
         settings = WorkerSettings(home=home, model_base_url=server.url, model="scripted")
-        models = models_of(settings, self.store, self.clock, self.rng)
-        assert models is not None
-        self.models = models
+        self.models = models_of(settings, self.store, self.clock, self.rng)
 
     @staticmethod
     def clock() -> datetime:

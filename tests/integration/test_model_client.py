@@ -225,7 +225,6 @@ def test_settings_make_a_model_with_budgets(store: Store) -> None:
             WorkerSettings, model_base_url=server.url, model="toy", model_weak="tiny", model_tokens_per_day=4300
         )
         models = models_of(settings, store, lambda: NOW, random.Random(1))
-        assert models is not None
         assert models("t1", "o/r").reply(replace(ASK, tier=Tier.WEAK)).text == "Hello."
         models("t2", "o/r").reply(ASK)
         with pytest.raises(BudgetSpent) as refused:
@@ -236,8 +235,3 @@ def test_settings_make_a_model_with_budgets(store: Store) -> None:
         "it renews at 2026-11-23 00:00 UTC; APPRENTICE_MODEL_TOKENS_PER_DAY raises it"
     )
     assert isinstance(refused.value, ModelError)
-
-
-def test_without_an_address_there_is_no_model(store: Store) -> None:
-    """Everything of it is off by default."""
-    assert models_of(load(WorkerSettings), store, lambda: NOW, random.Random(1)) is None

@@ -143,10 +143,8 @@ def models_of(
     *,
     tiers: Mapping[Tier, PricedModel] | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Models | None:
-    """The models that the settings name; None where they name none. Endpoints connect with their first request."""
-    if tiers is None and not settings.model_base_url:
-        return None
+) -> Models:
+    """The models that the settings name. Endpoints connect with their first request."""
     found, limits = tiers or tiers_of(settings), limits_of(settings)
 
     def model(task_id: str, repository: str) -> Model:

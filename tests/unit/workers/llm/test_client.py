@@ -59,7 +59,6 @@ def reply(store: Store, *turns: ModelReply | Exception, ask: ModelRequest = ASK,
         tiers={Tier.STRONG: tier, Tier.WEAK: tier},
         sleep=lambda _: None,
     )
-    assert models is not None
     return models("t1", "o/r").reply(ask)
 
 
