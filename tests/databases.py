@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from threading import Barrier
 
+from memory.model.jobs import Delivery
 from memory.store import Store, open_store
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -55,3 +57,19 @@ def end_all(store: Store, now: datetime) -> None:
         leased = store.inbox.lease(each, worker="w", now=now, seconds=60.0)
         assert leased is not None
         store.inbox.finish(leased, now=now)
+
+
+class ThreadStore:
+    """Stores deliveries in a thread of the test's own process, in the place of the web process's StoringProcess."""
+
+    def __init__(self, record: Callable[[Sequence[Delivery]], list[bool]]) -> None:
+        self._record = record
+
+    async def __aenter__(self) -> ThreadStore:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Nothing to end."""
+
+    async def store(self, batch: Sequence[Delivery]) -> list[bool]:
+        return await asyncio.to_thread(self._record, batch)

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from starlette.types import Send as SendTo
 
 from bot.web.bodies import RETRY_SECONDS, BodyReader, Headers, RequestRejected, header_of, signature_of
-from bot.web.delivery_writer import BatchStore, DeliveryWriter, InThread
+from bot.web.delivery_writer import DeliveryWriter
 from bot.web.event_jobs import jobs_for
 from bot.web.events import MAY_REPEAT, Ignored, parse
 from bot.web.metrics import Metrics, StoredFigures
@@ -68,8 +68,8 @@ class WebEndpoints:
         store: Store,
         send: Send,
         clock: Callable[[], datetime],
+        processes: Sequence[StoringProcess],
         waiting: Callable[[], int],
-        stores: Sequence[BatchStore],
     ) -> None:
         self._settings = settings
         self._waiting = waiting
@@ -81,7 +81,7 @@ class WebEndpoints:
         self._log = logs.FrequentLog(settings)
         self.rejected = self._metrics.rejected
         self.relay = Relay(lambda ids: enqueue(store, send, ids, clock()), waiting, self._metrics.unsent)
-        self.deliveries = DeliveryWriter(stores, self._send_jobs)
+        self.deliveries = DeliveryWriter(processes, self._send_jobs)
 
     async def deliver(self, scope: Scope, receive: Receive, send: SendTo) -> None:
         try:
@@ -224,15 +224,15 @@ def create_app(
     store: Store,
     send: Send,
     clock: Callable[[], datetime],
+    processes: Sequence[StoringProcess],
     waiting: Callable[[], int] = lambda: 0,
-    processes: Sequence[StoringProcess] = (),
 ) -> FastAPI:
     """The web application. `send` sends job ids to the queue, `waiting` counts the messages in it; both raise Retryable where
-    they cannot. Deliveries are stored by `processes`, or else in a thread of this one.
+    they cannot. Deliveries are stored by `processes`.
 
     Raises BadInput when there is no webhook secret.
     """
-    web = WebEndpoints(settings, store, send, clock, waiting, processes or [InThread(store.inbox.record_deliveries)])
+    web = WebEndpoints(settings, store, send, clock, processes, waiting)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, object]]:
@@ -292,8 +292,8 @@ def serve(settings: WebSettings) -> None:
             store,
             functools.partial(send, celery),
             store.clock,
-            functools.partial(depth, celery),
             [StoringProcess(settings) for _ in range(store.database.commits_at_once)],
+            functools.partial(depth, celery),
         )
         server = uvicorn.Server(
             uvicorn.Config(

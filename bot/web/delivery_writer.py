@@ -3,14 +3,19 @@
 Deliveries that arrive during a commit share the next one, because the commit is the expensive part.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
+
+if TYPE_CHECKING:  # SQLAlchemy is slow to import
+    from bot.web.storing_process import StoringProcess
 
 MOST_TOGETHER = 100
 """Senders that are answered together send again together, and every other request waits behind theirs."""
@@ -23,24 +28,6 @@ MOST_UNSAVED = 500
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of jobs that wait to be stored."""
-
-
-class BatchStore(Protocol):
-    """Stores one batch at a time."""
-
-    async def store(self, batch: Sequence[Delivery]) -> list[bool]:
-        """Store deliveries; of each, whether it is new. Raises StoreError."""
-
-
-@dataclass(frozen=True, slots=True)
-class InThread:
-    """Stores in a thread of this process."""
-
-    record: Callable[[Sequence[Delivery]], list[bool]]
-
-    async def store(self, batch: Sequence[Delivery]) -> list[bool]:
-        """Store deliveries; of each, whether it is new. Raises StoreError."""
-        return await asyncio.to_thread(self.record, batch)
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +44,7 @@ class DeliveryWriter:
     Each of `stores` has one commit under way at a time; `on_stored` gets the deliveries that are new.
     """
 
-    def __init__(self, stores: Sequence[BatchStore], on_stored: Callable[[Sequence[Delivery]], None]) -> None:
+    def __init__(self, stores: Sequence[StoringProcess], on_stored: Callable[[Sequence[Delivery]], None]) -> None:
         self._free = list(stores)
         self._on_stored = on_stored
         self._unsaved: dict[_Unsaved, None] = {}  # the oldest first
@@ -92,7 +79,7 @@ class DeliveryWriter:
         if self._free and self._waiting:
             self._storing.add(asyncio.create_task(self._store_waiting(self._free.pop())))
 
-    async def _store_waiting(self, store: BatchStore) -> None:
+    async def _store_waiting(self, store: StoringProcess) -> None:
         try:
             while self._waiting:
                 together = range(min(MOST_TOGETHER, len(self._waiting)))
@@ -102,7 +89,7 @@ class DeliveryWriter:
             self._storing.discard(asyncio.current_task())
             self._begin_storing()  # what waits after an error that nobody expected: no other delivery may come for it
 
-    async def _commit(self, store: BatchStore, batch: Sequence[_Unsaved]) -> None:
+    async def _commit(self, store: StoringProcess, batch: Sequence[_Unsaved]) -> None:
         deliveries = [each.delivery for each in batch]
         try:
             news = await store.store(deliveries)

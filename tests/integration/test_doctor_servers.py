@@ -30,7 +30,7 @@ from bot.playground.models import App
 from bot.web.app import create_app
 from memory.model.jobs import Delivery, NewJob
 from memory.store import open_store
-from tests.databases import migrated, migrated_store
+from tests.databases import ThreadStore, migrated, migrated_store
 from tests.playground import Playground, minting_for
 from workers.settings import MintSettings, WebSettings, WorkerSettings
 
@@ -154,7 +154,8 @@ def web(tmp_path: Path) -> Iterator[WebSettings]:
     with migrated_store(tmp_path / "apprentice.db") as store:
         settings = WebSettings(home=tmp_path, webhook_secret="s3cret")
         with BackgroundServer(
-            create_app(settings, store, lambda _ids: None, store.clock), name="web process"
+            create_app(settings, store, lambda _ids: None, store.clock, [ThreadStore(store.inbox.record_deliveries)]),
+            name="web process",
         ) as server:
             yield settings.model_copy(update={"port": int(server.root.rpartition(":")[2])})
 

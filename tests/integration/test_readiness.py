@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def asked(store: Store, home: Path, ping: Callable[[], object] = lambda: None) -> httpx.Response:
     settings = WebSettings(home=home, webhook_secret="s3cret")
-    with TestClient(create_app(settings, store, lambda _ids: None, store.clock, ping)) as client:
+    with TestClient(create_app(settings, store, lambda _ids: None, store.clock, [], ping)) as client:
         return client.get("/readyz")
 
 

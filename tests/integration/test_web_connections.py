@@ -14,7 +14,7 @@ from benchmarks.web_limits import measure
 from bot.web.app import create_app
 from bot.web.connections import LimitedConnection
 from bot.web.signature import HEADER, sign
-from tests.databases import migrated_store
+from tests.databases import ThreadStore, migrated_store
 from workers.settings import WebSettings
 
 SECRET = "correct horse"
@@ -80,7 +80,13 @@ def serve(
     async def life() -> None:
         with migrated_store(home / "apprentice.db") as store:
             settings = WebSettings(home=home, webhook_secret=SECRET, max_payload_mb=max_payload_mb)
-            app = create_app(settings, store, lambda _ids: None, lambda: datetime.now(UTC))
+            app = create_app(
+                settings,
+                store,
+                lambda _ids: None,
+                lambda: datetime.now(UTC),
+                [ThreadStore(store.inbox.record_deliveries)],
+            )
             config = uvicorn.Config(app, port=0, http=kind, ws="none", log_config=None, access_log=False)
             config.load()
             server = uvicorn.Server(config)

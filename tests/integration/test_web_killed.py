@@ -38,12 +38,14 @@ import os, signal
 from datetime import UTC, datetime
 import uvicorn
 from bot.web.app import create_app
+from bot.web.storing_process import StoringProcess
 from memory.store import open_store
 from workers.settings import WebSettings
 settings = WebSettings()
 def die(ids):
     os.kill(os.getpid(), signal.SIGKILL)
-app = create_app(settings, open_store(settings.database()), die, lambda: datetime.now(UTC))
+processes = [StoringProcess(settings)]
+app = create_app(settings, open_store(settings.database()), die, lambda: datetime.now(UTC), processes)
 uvicorn.run(app, port=settings.port, log_config=None)
 """
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")

@@ -16,7 +16,7 @@ from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
 from memory.model.jobs import JobState, NewJob
 from memory.store import Store, open_store
-from tests.databases import migrated_store
+from tests.databases import ThreadStore, migrated_store
 from workers.errors import BadInput, Retryable
 from workers.settings import WebSettings
 
@@ -44,7 +44,9 @@ class Desk:
         self.store = migrated_store(self.settings.home / "apprentice.db")
         self.sent: list[str] = []
         self.broken = False
-        self.app = create_app(self.settings, self.store, self.send, lambda: NOW)
+        self.app = create_app(
+            self.settings, self.store, self.send, lambda: NOW, [ThreadStore(self.store.inbox.record_deliveries)]
+        )
 
     def send(self, ids: Sequence[str]) -> None:
         if self.broken:
@@ -273,7 +275,7 @@ def test_no_secret(tmp_path: Path) -> None:
     """Without a webhook secret there is no application."""
     settings = WebSettings(home=tmp_path)
     with open_store(settings.database()) as store, pytest.raises(BadInput, match="set APPRENTICE_WEBHOOK_SECRET"):
-        create_app(settings, store, print, lambda: NOW)
+        create_app(settings, store, print, lambda: NOW, [])
 
 
 def test_health(desk: Desk) -> None:

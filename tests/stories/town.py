@@ -29,7 +29,7 @@ from memory.model import Sighting
 from memory.model.jobs import JobState, StoredJob
 from memory.retrieval.embeddings import HashedWords
 from memory.store import open_store
-from tests.databases import migrated
+from tests.databases import ThreadStore, migrated
 from tests.playground import Maintainer, Playground, fail, minting_for
 from tests.stories.pantry import FILES
 from workers.errors import Retryable
@@ -290,7 +290,7 @@ def _web(home: Path, send: Send, clock: Callable[[], datetime]) -> Iterator[str]
     """The web process, in a thread; the root of its address."""
     settings = WebSettings(home=home, webhook_secret=SECRET)
     with create_server(("127.0.0.1", 0)) as listening, open_store(settings.database()) as store:
-        app = create_app(settings, store, send, clock)
+        app = create_app(settings, store, send, clock, [ThreadStore(store.inbox.record_deliveries)])
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="web", daemon=True)
         thread.start()

@@ -218,7 +218,7 @@ import bot.cli.jobs, bot.web.app, memory.store.backup, workers.queue.sweeper, uv
 settings = WebSettings(home=Path(sys.argv[2]), webhook_secret="s")
 make_celery(settings)
 with open_store(settings.database()) as store:
-    create_app(settings, store, lambda ids: None, lambda: datetime.now(UTC))
+    create_app(settings, store, lambda ids: None, lambda: datetime.now(UTC), [])
 print("served by", len(allowed))
 """
 

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.web.delivery_writer import MOST_BYTES, MOST_UNSAVED, DeliveryWriter, InThread
+from bot.web.delivery_writer import MOST_BYTES, MOST_UNSAVED, DeliveryWriter
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, NewJob
+from tests.databases import ThreadStore
 
 
 class Database:
@@ -40,7 +41,7 @@ def test_what_waits_shares_a_commit() -> None:
     database, handed = Database(), []
 
     async def session() -> None:
-        writer = DeliveryWriter([InThread(database.store)], lambda stored: handed.extend(each.id for each in stored))
+        writer = DeliveryWriter([ThreadStore(database.store)], lambda stored: handed.extend(each.id for each in stored))
         tasks = [asyncio.create_task(writer.record(delivery(name))) for name in "abc"]
         await asyncio.sleep(0)
         tasks += [asyncio.create_task(writer.record(delivery(name))) for name in "def"]
@@ -60,7 +61,7 @@ def test_too_many_wait(count: int, size: int) -> None:
     database = Database()
 
     async def session() -> None:
-        writer = DeliveryWriter([InThread(database.store)], lambda _stored: None)
+        writer = DeliveryWriter([ThreadStore(database.store)], lambda _stored: None)
         assert not writer.is_full
         tasks = [asyncio.create_task(writer.record(delivery(str(number), size))) for number in range(count)]
         await asyncio.sleep(0)
@@ -79,7 +80,7 @@ def test_a_database_that_refuses() -> None:
     database.free.set()
 
     async def session() -> None:
-        writer = DeliveryWriter([InThread(database.store)], lambda _stored: None)
+        writer = DeliveryWriter([ThreadStore(database.store)], lambda _stored: None)
         database.broken = True
         with pytest.raises(StoreError, match="disk"):
             await writer.record(delivery("a"))
@@ -100,7 +101,7 @@ def test_an_unexpected_error_keeps_nothing_waiting() -> None:
         return database.store(batch)
 
     async def session() -> None:
-        writer = DeliveryWriter([InThread(store)], lambda _stored: None)
+        writer = DeliveryWriter([ThreadStore(store)], lambda _stored: None)
         first = asyncio.create_task(writer.record(delivery("a")))
         await asyncio.sleep(0.01)
         second = asyncio.create_task(writer.record(delivery("b")))
