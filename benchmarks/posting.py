@@ -32,8 +32,7 @@ from memory.history.backtest import (
     HistoryTooShort,
     backtest,
 )
-from memory.history.conclusion import ComparedRanking
-from memory.history.rankings import Floats
+from memory.history.conclusion import ComparedRanking, Floats
 from memory.model import PastFinding
 from memory.store import open_store
 from workers.history.asked_rules import asked_rules

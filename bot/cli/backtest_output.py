@@ -27,7 +27,7 @@ CHOSEN = {
     "Wilson bound": "rules that were fixed most often first",
     ORACLE: "the best possible: it knows the outcomes",
 }
-"""How each ranking chooses, in words; the other severities choose alike."""
+"""How each ranking chooses, in words."""
 
 
 def backtest_page(name: str, found: Backtest, *, all_rules: bool) -> list[str]:
@@ -48,13 +48,13 @@ def backtest_page(name: str, found: Backtest, *, all_rules: bool) -> list[str]:
         ),
         "",
         f"{'Comments chosen by':<46}{'developers fixed':<24}× random",
-        *(_compared(each) for each in conclusion.compared if each.name in CHOSEN),
+        *(_compared(each) for each in conclusion.compared),
         *wrapped(_carried(found.carried)),
         *wrapped(
             "Fixed: on their own, within 100 changes, without any comment of ours; the rest was left, or silenced. "
             "Brackets: 95 % intervals."
         ),
-        "All figures: --verbose, --json. One rule or family alone: --rule UP.",
+        "All figures: --json. One rule or family alone: --rule UP.",
     ][:MOST_LINES]
 
 

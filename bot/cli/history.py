@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, notes, out, print_json, print_page, print_tables, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, print_json, print_page, refuse, refusing
 
 if TYPE_CHECKING:
-    from memory.history.backtest import Backtest
     from workers.context import Context
     from workers.git import Mirror
     from workers.history.learn import LearnedHistory
@@ -81,12 +80,10 @@ def backtest(
         bool,
         typer.Option("--all-rules", help="Every rule of ruff and bandit, not only those that reviews here ask for."),
     ] = False,
-    png: Annotated[Path | None, typer.Option(help="Draw the learning curve into this file.", dir_okay=False)] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Also the whole table of rankings.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay the later part of a repository's history, and conclude whether learning helps here."""
-    from bot.cli import backtest_output, tables
+    from bot.cli import backtest_output
     from memory.history.backtest import HistoryTooShort
     from memory.history.backtest import backtest as replayed
     from workers.history.asked_rules import asked_rules
@@ -105,15 +102,10 @@ def backtest(
         result = replayed(findings, share=share)
     except HistoryTooShort as little:
         refuse(backtest_output.too_short(name, little, all_rules=all_rules), little)
-    if png is not None:
-        _draw(result, name, png)
     if as_json:
         print_json({"repository": name, "all_rules": all_rules, **asdict(result)})
-        return
-    print_page(backtest_output.backtest_page(name, result, all_rules=all_rules))
-    if verbose:
-        out.print()
-        print_tables(tables.backtest(result, name), out)
+    else:
+        print_page(backtest_output.backtest_page(name, result, all_rules=all_rules))
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, str, Mirror, LearnedHistory]:
@@ -155,23 +147,3 @@ def _bar(doing: str) -> Iterator[ReportProgress]:
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task(doing, total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
-
-
-def _draw(found: Backtest, name: str, file: Path) -> None:
-    """The learning curve as a picture."""
-    from matplotlib.figure import Figure
-
-    from memory.history.backtest import BUDGET
-
-    figure = Figure(figsize=(6.0, 3.5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot([changes for changes, _ in found.curve], [lift for _, lift in found.curve], marker="o")
-    axes.axhline(1.0, color="grey", linestyle="--", label="every finding posted")
-    axes.set(
-        xlabel="changes replayed",
-        ylabel="times the share addressed",
-        title=f"{name}, {BUDGET} comments a change",
-        ylim=(0.0, None),
-    )
-    axes.legend(frameon=False)
-    figure.savefig(file, dpi=150)

@@ -94,7 +94,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 command(LEARN, "apprentice learn .", "apprentice learn . --most 500")(history.learn)
-command(LEARN, "apprentice backtest .", "apprentice backtest . --png lift.png")(history.backtest)
+command(LEARN, "apprentice backtest .", "apprentice backtest . --rule UP")(history.backtest)
 command(LEARN, "apprentice why 4e46c8a8375842c5", "apprentice why .")(stats.why)
 command(LEARN, "apprentice stats")(stats.stats)
 command(LEARN, "apprentice evaluate", "apprentice evaluate --policy greedy --since 2026-01-31")(stats.evaluate)

@@ -9,8 +9,6 @@ from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.pooling import PooledUplift
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
-from memory.history.backtest import BUDGET, LOT, RECALL, Backtest, RankingFigures
-from memory.history.rankings import Interval, PostedCounts
 from memory.sharing import Learnings
 from memory.skills import Skill, SkillState, written_out
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
@@ -19,7 +17,6 @@ from workers.messages.markdown import first_of
 
 MICROS = 1_000_000
 MOST_SHOWN = 3
-CURVE = "▁▂▃▄▅▆▇█"
 
 
 def stats(found: Stats) -> list[TextTable]:
@@ -215,61 +212,6 @@ def audit(items: Sequence[AuditItem]) -> list[TextTable]:
             notes=("all ids: --json",),
         )
     ]
-
-
-def backtest(found: Backtest, name: str) -> list[TextTable]:
-    return [
-        TextTable(
-            title=f"{name}: {found.findings} findings of {found.changes} changes, {found.base:.1%} fixed by developers on their own",
-            columns=(
-                "ranking",
-                f"at {RECALL:.0%} kept",
-                "addressed",
-                f"{BUDGET} a change",
-                "addressed",
-                "by itself",
-                "addressed",
-                "kept",
-                "ours at its volume",
-            ),
-            rows=tuple(map(_way, found.arms)),
-            notes=(
-                "times the share addressed when every finding is posted, with 95 % intervals over changes; addressed: the share itself, and of how many comments",
-                f"“{LOT}” is in an order drawn by lot: {BUDGET} of each change are {BUDGET} by lot",
-                f"at {RECALL:.0%} kept: {found.comments_a_change:.1f} comments a change; {found.suppressed:.1%} of the findings not posted were addressed",
-            ),
-        ),
-        TextTable(title=f"Learning curve, {BUDGET} comments a change", notes=(_curve(found),)),
-    ]
-
-
-def _way(arm: RankingFigures) -> tuple[str, ...]:
-    return (
-        arm.name,
-        _interval(arm.keeping),
-        _posted(arm.keeping_posted),
-        _interval(arm.budget),
-        _posted(arm.budget_posted),
-        f"{arm.posted.lift:.2f}",
-        _posted(arm.posted),
-        f"{arm.posted.kept:.0%}",
-        f"{arm.ours_at_volume.estimate:.2f} ({arm.ahead.low:+.2f} to {arm.ahead.high:+.2f})",
-    )
-
-
-def _posted(posted: PostedCounts) -> str:
-    return f"{posted.share:.1%} of {posted.comments:.0f}"
-
-
-def _interval(value: Interval) -> str:
-    return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})"
-
-
-def _curve(found: Backtest) -> str:
-    lifts = [lift for _, lift in found.curve]
-    top = max(*lifts, 1.0)
-    bars = "".join(CURVE[min(int(lift / top * len(CURVE)), len(CURVE) - 1)] for lift in lifts)
-    return f"{bars}  {lifts[0]:.1f} after {found.curve[0][0]} changes, {lifts[-1]:.1f} after {found.curve[-1][0]}"
 
 
 def lessons(

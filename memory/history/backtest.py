@@ -6,26 +6,23 @@ Findings are replayed in the order of time: each is scored before its fate is kn
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import exp
 from typing import Protocol
 
 import numpy as np
 
-from memory.history.conclusion import Conclusion, PostedOfEach, conclude
+from memory.history.conclusion import Conclusion, Floats, Ints, PostedOfEach, conclude
 from memory.history.lessons import RuleShares, events, informative, odds
-from memory.history.rankings import Floats, Interval, Ints, PostedCounts, Ranking, Rule, interval_of, once
 from memory.intervals import wilson
-from memory.model import PastFinding, Severity
+from memory.model import PastFinding
 
-RECALL, BUDGET = 0.8, 2
-"""The share of addressed findings to keep, and comments a change, at which rankings are compared."""
+BUDGET = 2
+"""Comments a change at which rankings are compared."""
 
 AT_ONCE, WINDOW = 10, 100
 """Where a budget carries over: the most comments on one change, and the latest changes that set the bar."""
 
 DISMISSALS = 3
-POINTS = 12
 LEAST_ADDRESSED, LEAST_CHANGES = 20, 20
 
 _RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
@@ -46,7 +43,7 @@ class HistoryTooShort(ValueError):
 
 
 class Scorer(Protocol):
-    """Scores findings as they come: the higher, the sooner it is posted; below 0 it is hidden."""
+    """Scores findings as they come: the higher, the sooner it is posted."""
 
     def found(self, finding: PastFinding, /) -> float:
         """The score of a finding of the change under review, without looking at its fate."""
@@ -99,24 +96,19 @@ def _is_default(finding: PastFinding) -> bool:
     return finding.tool == "bandit" or finding.rule.startswith(_RUFF_DEFAULTS)
 
 
-def _from(least: Severity) -> Callable[[PastFinding], float]:
-    return lambda finding: float(finding.severity.rank - least.rank)
-
-
 OURS, UNTAUGHT, ORACLE = "learned", "without history", "oracle"
 LOT, BY_SEVERITY, DEFAULTS = "everything", "severity minor up", "tools' defaults"
 WITHOUT_LEARNING = (BY_SEVERITY, DEFAULTS)
 """What a review has where learning is off: severities, and rules that a tool chose."""
 
 SIMPLE = (*WITHOUT_LEARNING, "three dismissals", "Wilson bound")
-"""Rules that anybody could write down. Where all have the same number of comments, both severities order alike."""
+"""Rules that anybody could write down."""
 
 RANKINGS: Mapping[str, Callable[[], Scorer]] = {
     OURS: HistoryScorer,
     LOT: lambda: FixedScorer(lambda _: 0.0),
     DEFAULTS: lambda: FixedScorer(lambda finding: 0.0 if _is_default(finding) else -1.0),
-    BY_SEVERITY: lambda: FixedScorer(_from(Severity.MINOR)),
-    "severity major up": lambda: FixedScorer(_from(Severity.MAJOR)),
+    BY_SEVERITY: lambda: FixedScorer(lambda finding: float(finding.severity.rank)),
     "three dismissals": lambda: RuleScorer(lambda _addressed, kept: 0.0 if kept < DISMISSALS else -1.0),
     "Wilson bound": lambda: RuleScorer(lambda addressed, kept: wilson(addressed, addressed + kept)[0]),
     ORACLE: lambda: FixedScorer(lambda finding: float(bool(finding.fate.addressed))),
@@ -142,10 +134,6 @@ class ReplayedScores:
     def changes(self) -> int:
         """How many there are."""
         return int(self.change.max(initial=-1)) + 1
-
-    def ranking(self, name: str) -> Ranking:
-        """The findings as one ranking orders them."""
-        return Ranking(self.scores[name], self.addressed, self.change)
 
 
 def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedScores:
@@ -179,27 +167,8 @@ def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedSc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankingFigures:
-    """One ranking. Lifts are shares addressed over the share when every finding is posted.
-
-    `keeping` is where `RECALL` of the addressed findings are kept, `budget` with at most `BUDGET` comments a change, each
-    with what is posted there; `posted` is what the ranking itself would post, `ours_at_volume` our lift with as many.
-    """
-
-    name: str
-    keeping: Interval
-    keeping_posted: PostedCounts
-    budget: Interval
-    budget_posted: PostedCounts
-    posted: PostedCounts
-    posted_lift: Interval
-    ours_at_volume: Interval
-    ahead: Interval
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """The figures of a replay. `base` is the share addressed of all findings, `curve` holds changes and our lift so far.
+    """The figures of a replay. `base` is the share addressed of all findings.
 
     `conclusion` compares all rankings with the same number of comments in each change, `BUDGET` at most; `carried` where
     what a change leaves of these is for later ones. Lots are drawn for each change in both.
@@ -208,10 +177,6 @@ class Backtest:
     findings: int
     changes: int
     base: float
-    comments_a_change: float
-    suppressed: float
-    arms: tuple[RankingFigures, ...]
-    curve: tuple[tuple[int, float], ...]
     conclusion: Conclusion
     carried: Conclusion
 
@@ -223,19 +188,12 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     changes = replayed.changes
     if addressed < LEAST_ADDRESSED or changes < LEAST_CHANGES:
         raise HistoryTooShort(addressed, changes)
-    rankings = {name: replayed.ranking(name) for name in (*RANKINGS, UNTAUGHT)}
-    ours = rankings[OURS]
-    kept = ours.keeping(RECALL)(once(changes))
     of_each = {name: posted_of_each(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
     carried = {name: carried_over(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
     return Backtest(
         findings=len(replayed.addressed),
         changes=changes,
         base=addressed / len(replayed.addressed),
-        comments_a_change=kept.comments / changes,
-        suppressed=kept.suppressed,
-        arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),
-        curve=_curve(ours, changes),
         conclusion=_concluded(of_each),
         carried=_concluded(carried | {LOT: of_each[LOT]}),
     )
@@ -287,31 +245,3 @@ def _by_lot(scores: Floats, addressed: Floats, room: int) -> float:
         expected += taken * float(equals.mean())
         room -= taken
     return expected
-
-
-def _figures(name: str, ranking: Ranking, ours: Ranking) -> RankingFigures:
-    at_volume = ours.volume(lambda counts: ranking.posted(counts).comments)
-    keeping, budget = ranking.keeping(RECALL), ranking.budget(BUDGET)
-    every = once(ranking.changes)
-
-    def lift(rule: Rule) -> Interval:
-        return interval_of(lambda counts: rule(counts).lift, ranking.changes)
-
-    return RankingFigures(
-        name=name,
-        keeping=lift(keeping),
-        keeping_posted=keeping(every),
-        budget=lift(budget),
-        budget_posted=budget(every),
-        posted=ranking.posted(every),
-        posted_lift=lift(ranking.posted),
-        ours_at_volume=lift(at_volume),
-        ahead=interval_of(lambda counts: at_volume(counts).lift - ranking.posted(counts).lift, ranking.changes),
-    )
-
-
-def _curve(ours: Ranking, changes: int) -> tuple[tuple[int, float], ...]:
-    """Our lift within the budget, over all changes up to a point; points are evenly far apart."""
-    within = ours.budget(BUDGET)
-    points = np.unique(np.linspace(0, changes, POINTS + 1).round().astype(int)).tolist()
-    return tuple((end, within((np.arange(changes) < end).astype(np.float64)).lift) for _, end in pairwise(points))

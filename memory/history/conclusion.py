@@ -1,14 +1,29 @@
 """Whether learning from a history helps: every ranking with the same number of comments in each change. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
-from memory.history.rankings import Floats, Interval, interval_of, once
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RESAMPLES = 500
 
 MOST_TIMES = 20
 """Beyond so many times the changes, no estimate says how many would decide it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    estimate: float
+    low: float
+    high: float
 
 
 class Verdict(StrEnum):
@@ -107,3 +122,16 @@ def _more(ahead: Sequence[Interval], changes: int) -> int | None:
         return None
     times = max(((each.high - each.low) / 2.0 / each.estimate) ** 2 for each in ahead)
     return max(ceil(changes * times) - changes, 1) if times <= MOST_TIMES else None
+
+
+def once(changes: int) -> Floats:
+    """Each change counted as it was."""
+    return np.ones(changes)
+
+
+def interval_of(figure: Callable[[Floats], float], changes: int) -> Interval:
+    """A figure of how often each change counts, with its percentile interval over changes drawn with replacement (Efron 1979)."""
+    rng = np.random.default_rng(0)
+    drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
+    low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()
+    return Interval(figure(once(changes)), low, high)

@@ -319,7 +319,7 @@ Where a change may leave its comments to later ones: learned from the history
   47.9 % of 192, 2.08 × random; “the most severe first” 23.0 % of 200, 1.00 ×.
 Fixed: on their own, within 100 changes, without any comment of ours; the rest
   was left, or silenced. Brackets: 95 % intervals.
-All figures: --verbose, --json. One rule or family alone: --rule UP.
+All figures: --json. One rule or family alone: --rule UP.
 """)
 
 
