@@ -42,7 +42,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 BAD_INPUT = 2
 
 EXTRAS = {
-    "analysis": ("matplotlib", "scipy", "sklearn"),
+    "analysis": ("scipy", "sklearn"),
     "app": (
         "celery",
         "cryptography",
