@@ -236,9 +236,9 @@ def jobs_from_commands(posted: PostedText, origin: Origin) -> tuple[Job, ...]:
 EDITED = "an edit starts nothing; write the command in a new comment"
 
 
-def answers_to_edit(posted: PostedText, before: str, origin: Origin) -> tuple[Job, ...]:
-    """One answer where an edit brought a command in: a command is about the text as it was when it was posted."""
-    if set(parse(posted.text, origin.bot_name)) <= set(parse(before, origin.bot_name)):
+def answers_to_edit(posted: PostedText, before: str | None, origin: Origin) -> tuple[Job, ...]:
+    """One answer where an edit of the text brought a command in: a command is about the text as it was when it was posted."""
+    if before is None or set(parse(posted.text, origin.bot_name)) <= set(parse(before, origin.bot_name)):
         return ()
     return (_answer(posted, origin, command="", problem=EDITED),)
 

@@ -47,6 +47,7 @@ from workers.jobs import (
 )
 
 BRANCH_PREFIX = "apprentice/"
+TextEvent = IssueEvent | IssueCommentEvent | PullEvent | ReviewEvent | ReviewCommentEvent
 _REVIEWED_ON = frozenset({"opened", "ready_for_review", "reopened", "synchronize"})
 """The worker knows which are our own, and which the repository wants reviewed: drafts are not, unless it says so."""
 
@@ -85,19 +86,16 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
             return (ReviewAgain(repository=origin.repository, actor=origin.actor, head_sha=event.check.head_sha),)
         case _ if origin.actor.is_bot:
             return ()
-        case IssueEvent() | IssueCommentEvent() if event.action == "edited":
-            posted = _issue_comment(event) if isinstance(event, IssueCommentEvent) else _issue_text(event.issue)
-            return answers_to_edit(
-                posted, posted.text if event.changes.body.text is None else event.changes.body.text, origin
-            )
-        case IssueEvent():
+        case IssueEvent() if event.action != "edited":
             return _on_issue(event, origin, trigger_label)
+        case IssueEvent():
+            return _on_text(event, _issue_text(event.issue), origin)
         case IssueCommentEvent():
-            return jobs_from_commands(_issue_comment(event), origin)
+            return _on_text(event, _issue_comment(event), origin)
         case ReviewEvent():
-            return jobs_from_commands(_review_body(event), origin)
+            return _on_text(event, _review_body(event), origin)
         case ReviewCommentEvent():
-            return jobs_from_commands(_review_comment(event), origin)
+            return _on_text(event, _review_comment(event), origin)
         case ReviewThreadEvent():
             return _on_thread(event, origin)
 
@@ -136,6 +134,13 @@ def _labels(event: IssueEvent) -> tuple[EventLabel, ...]:
 def _opened_with_label(event: IssueEvent) -> bool:
     """GitHub sends `opened` and `labeled` for an issue that is opened with a label; the first event suffices."""
     return bool(event.issue.created_at) and event.issue.created_at == event.issue.updated_at
+
+
+def _on_text(event: TextEvent, posted: PostedText, origin: Origin) -> tuple[Job, ...]:
+    """What a new text commands, or an answer where an edit brought a command in."""
+    if event.action == "edited":
+        return answers_to_edit(posted, event.changes.body.text, origin)
+    return jobs_from_commands(posted, origin)
 
 
 def _issue_comment(event: IssueCommentEvent) -> PostedText:
@@ -180,7 +185,8 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     if event.action == "edited":
         again = structs.replace(review_of(event.pull_request, origin), retargeted=True)
-        return (again,) if event.changes.base else ()
+        asked = _commands_in_description(event, origin)
+        return (again, *asked) if event.changes.base else asked
     ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) else ()
     asked = _commands_in_description(event, origin)
     if any(isinstance(job, ReviewPull) for job in asked) or event.action not in _REVIEWED_ON:
@@ -191,7 +197,7 @@ def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
 
 def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     pull = event.pull_request
-    if event.action != "opened" or origin.actor.is_bot or not pull.body:
+    if event.action not in ("opened", "edited") or origin.actor.is_bot or not pull.body:
         return ()
     posted = PostedText(
         text=pull.body,
@@ -202,7 +208,7 @@ def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...
         on_pull=True,
         pull=pull,
     )
-    return jobs_from_commands(posted, origin)
+    return _on_text(event, posted, origin)
 
 
 def _may_be_ours(pull: EventPull) -> bool:

@@ -109,7 +109,7 @@ class EventChanges(_Partial, frozen=True, kw_only=True):
     body: TextBefore = TextBefore()
 
 
-class PullChanges(_Partial, frozen=True, kw_only=True):
+class PullChanges(EventChanges, frozen=True, kw_only=True):
     """The same of a pull request; nothing of the base when its branch stayed."""
 
     base: _Partial | None = None
@@ -175,11 +175,13 @@ class PullEvent(_RepositoryEvent, frozen=True, kw_only=True):
 class ReviewEvent(_RepositoryEvent, frozen=True, kw_only=True):
     review: EventReview
     pull_request: EventPull
+    changes: EventChanges = EventChanges()
 
 
 class ReviewCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
     comment: EventComment
     pull_request: EventPull
+    changes: EventChanges = EventChanges()
 
 
 class ReviewThreadEvent(_RepositoryEvent, frozen=True, kw_only=True):

@@ -171,14 +171,27 @@ def test_fix_in_issue(route: Route) -> None:
 
 
 @pytest.mark.parametrize(
+    ("event", "place", "thread"),
+    [
+        ("issue_comment", "comment", 0),
+        ("pull_request_review_comment", "comment", 8100),
+        ("pull_request_review", "review", 0),
+        ("pull_request", "pull_request", 0),
+    ],
+)
+@pytest.mark.parametrize(
     ("before", "answers"), [("Nice.", 1), ("@apprentice fix", 0), ("@apprentice fix\n@apprentice help", 0)]
 )
-def test_edited_comment(before: str, answers: int, route: Route) -> None:
-    """A command that was edited in is answered with where to write it, and starts nothing; other edits imply nothing."""
-    edited = {"action": "edited", "changes": {"body": {"from": before}}}
-    jobs = route("issue_comment", edited)
+def test_edited_comment(event: str, place: str, thread: int, before: str, answers: int, route: Route) -> None:
+    """A command that was edited in is answered where it is, and starts nothing; other edits imply nothing."""
+    edited = {"action": "edited", "changes": {"body": {"from": before}}, place: {"body": "@apprentice fix"}}
+    jobs = route(event, edited)
     assert [type(job) for job in jobs] == [AnswerCommand] * answers
-    assert all("write the command in a new comment" in job.problem for job in jobs if isinstance(job, AnswerCommand))
+    for job in jobs:
+        assert isinstance(job, AnswerCommand)
+        assert (job.thread, "write the command in a new comment" in job.problem) == (thread, True)
+    assert route(event, edited | {"changes": {}}) == ()
+    assert route(event, edited | BOT) == ()
 
 
 def test_edited_issue(route: Route) -> None:
