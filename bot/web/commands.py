@@ -98,7 +98,7 @@ def _addressed(text: str, bot_name: str) -> Iterator[str]:
 def _address(bot_name: str) -> re.Pattern[str]:
     name = re.escape(bot_name)
     return re.compile(
-        rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
+        rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[/'’-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
     )
 
 
