@@ -294,7 +294,7 @@ def test_heard_twice(town: Town, reviewed: int) -> None:
 
 @pytest.mark.extended
 def test_why(town: Town, reviewed: int) -> None:
-    """`why` explains the last decision of a conversation, or the one that is named, wherever it is asked."""
+    """`why` explains the comment above it, else the last decision of a conversation, or the one that is named."""
     last = town.context.store.posts.on(town.key, reviewed)[-1].decision_ids[-1]
     bare = town.say(reviewed, "@apprentice why")
     issue = town.issue("Why is that?", "")
@@ -305,3 +305,6 @@ def test_why(town: Town, reviewed: int) -> None:
     (answer,) = town.reply(reviewed, remark.id, f"@apprentice why {asked}")
     assert "review in kitchen/pantry, F541 (style)" in answer
     assert "Chose inline_suggestion" in answer
+    for rule in ("F541", "F401"):
+        (answer,) = town.reply(reviewed, town.remark_on(reviewed, rule).id, "@apprentice why")
+        assert f"review in kitchen/pantry, {rule} (" in answer

@@ -74,8 +74,9 @@ def _why(job: AnswerCommand, context: JobContext) -> str:
 
 
 def _last_decision(job: AnswerCommand, context: JobContext) -> str:
-    """The last one of this conversation: of a post, else of a finding in the summary of a review, else of a hidden one."""
-    posts = context.store.posts.on(job.repository.key, job.number)
+    """That of the comment above, or the last one here: of a post, else of a finding in a review's summary, else of a hidden one."""
+    above = context.store.posts.find(job.repository.key, PostKind.REVIEW_COMMENT, job.thread)
+    posts = [above] if above else context.store.posts.on(job.repository.key, job.number)
     if posts:
         return posts[-1].decision_ids[-1]
     seen = context.store.posts.sightings(job.repository.key, job.number)
