@@ -160,6 +160,18 @@ def test_one_reply_to_each_account_and_conversation(town: Town) -> None:
     assert len(town.say(number, "@apprentice help")) == 1, "those with write access get every answer"
 
 
+def test_a_strangers_question_in_a_thread(town: Town) -> None:
+    """The reply is in the thread of the command."""
+    number = strangers_pull(town)
+    line = town.olga.comment_on_line(REPOSITORY, number, "notes.md", 1, "@apprentice why")
+    town.settle()
+    assert [(each.author, each.reply_to) for each in town.maya.review_comments(REPOSITORY, number)] == [
+        ("olga", None),
+        (BOT, line),
+    ]
+    assert town.answers(number) == []
+
+
 COMMANDS = ("fix", "review", "ask what is this?", "explain", "why", "share", "help", "accept", "reject", "nonsense")
 
 

@@ -80,7 +80,7 @@ def reply_to_outsider(
         why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
         context.progress(f"no reply to {job.actor.login}: {why}")
         return
-    refusal = text or conversation.outsider(job.actor.login)
+    refusal, thread = text or conversation.outsider(job.actor.login), thread or getattr(job, "thread", 0)
     post_comment(job.number, refusal, f"reply:{key}", context, github, thread=thread)
 
 
@@ -127,7 +127,7 @@ def report_failure(report: ReportFailure, context: JobContext) -> Sequence[Job]:
     if commanded and not may_command(github, job.actor):
         return ()
     if commanded:
-        post_comment(job.number, text, f"{context.job_id}:failed", context, github)
+        post_comment(job.number, text, f"{context.job_id}:failed", context, github, thread=getattr(job, "thread", 0))
     if isinstance(job, ReviewPull):
         post_failed(job, text, context, github)
     return ()
