@@ -9,13 +9,17 @@ import pytest
 from inline_snapshot import snapshot
 
 from memory.explain import explain
+from memory.forget import feedback_of, forget
 from memory.model import Post, PostKind, Signal, SignalKind
+from memory.policy.learner import opaque_id
 from memory.reflections import latest
 from tests.databases import LONG_AGO
+from tests.playground import fail
 from tests.stories.pantry import BUG
 from tests.stories.town import REPOSITORY, Town
 from workers.flows.feedback import MOST_POLLED
 
+from workers.queue.runner import LONGEST_DELAY
 pytestmark = pytest.mark.sandbox
 
 EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'import os\n\n\ndef empty():\n    return f"empty"\n'}
@@ -303,6 +307,36 @@ def test_why(town: Town, reviewed: int) -> None:
     remark = town.remark_on(reviewed, "F541")
     asked = remark.body.partition("`@apprentice why ")[2].partition("`")[0]
     (answer,) = town.reply(reviewed, remark.id, f"@apprentice why {asked}")
+@pytest.mark.extended
+def test_a_change_of_mind(town: Town, reviewed: int) -> None:
+    """Of the verdicts that an account writes on a finding the last counts, with its reason, however often it is repeated."""
+    remark, decision = town.remark_on(reviewed, "F541").id, decision_on(town, reviewed, "F541")
+    town.reply(reviewed, remark, "@apprentice reject because we like it so")
+    rejected = town.digest()
+    town.reply(reviewed, remark, "@apprentice accept", by=town.finn)
+    both = town.digest()
+    for text in ("accept", "reject", "reject", "reject because it is slow"):
+        (answer,) = town.reply(reviewed, remark, f"@apprentice {text}")
+        assert answer.startswith("Recorded as")
+    assert sorted(heard(town, decision)) == [(SignalKind.ACCEPTED, "finn", 1.0), (SignalKind.REJECTED, "maya", 1.0)]
+    assert town.digest() == both != rejected
+    (signal,) = [each for each in town.context.store.ledger.live_signals([decision]) if each.actor.login == "maya"]
+    assert town.context.store.reasons.get(signal.id, str) == "it is slow"
+
+
+@pytest.mark.extended
+def test_forgotten_before_its_answer(town: Town, reviewed: int) -> None:
+    """A verdict that an operator has forgotten while its answer waits for GitHub stays forgotten when that is posted."""
+    before, remark = town.digest(), town.remark_on(reviewed, "F541").id
+    town.playground.before("POST", r"/replies$", fail(502), nth=2)
+    assert town.reply(reviewed, remark, "@apprentice reject because we like it so") == []
+    assert town.digest() != before
+    lessons = feedback_of(town.context.store, town.playground.world.user("maya").id)
+    forget(town.context.store, lessons, now=town.clock(), new_id=opaque_id)
+    town.later(LONGEST_DELAY.total_seconds())
+    assert town.digest() == before
+
+
     assert "review in kitchen/pantry, F541 (style)" in answer
     assert "Chose inline_suggestion" in answer
     for rule in ("F541", "F401"):

@@ -78,12 +78,17 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
 
 
 def _is_outdated(job: Feedback, context: JobContext) -> bool:
-    """Whether a later event takes back what this one says, or says again what this one takes back. Jobs that wait for GitHub are
-    overtaken by those that do not need it.
+    """Whether a later event takes back what this one says, or says again what this one takes back, or is a later verdict of the
+    same user on the same. Jobs that wait for GitHub are overtaken by those that do not need it.
     """
-    later = later_jobs(job.repository.id, job.number, context)
-    same = (each for each in later if isinstance(each, Feedback) and each.source == job.source)
-    return any(each.kind is job.kind and each.undone is not job.undone for each in same)
+    later = [each for each in later_jobs(job.repository.id, job.number, context) if isinstance(each, Feedback)]
+    who = (job.actor.id, job.subject)
+    return any(
+        {job.kind, each.kind} <= VERDICTS and (each.actor.id, each.subject) == who
+        if each.source != job.source
+        else each.kind is job.kind and each.undone is not job.undone
+        for each in later
+    )
 
 
 def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
@@ -95,6 +100,9 @@ def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, contex
     signals = []
     for decision in _decisions(posts):
         if not (live := _live_signals(decision, {job.kind}, job, context)):
+            for earlier in context.store.ledger.live_signals([decision]) if job.kind in VERDICTS else ():
+                if earlier.kind in VERDICTS and earlier.actor.id == actor.id:  # the last one counts
+                    context.learner.retract(decision, earlier.kind, earlier.source)
             context.learner.record_signal(decision, job.kind, actor, permission, _fresh_source(decision, job, context))
             live = _live_signals(decision, {job.kind}, job, context)
         signals += live
@@ -108,6 +116,8 @@ def _live_signals(decision: str, kinds: Collection[SignalKind], job: Feedback, c
 
 def _fresh_source(decision: str, job: Feedback, context: JobContext) -> str:
     """The event's source, with a number after a retraction: each signal can be retracted only once."""
+    if job.kind in VERDICTS:  # a job that is done again learns no verdict that was forgotten since
+        return job.source
     signals = context.store.ledger.signals(decision)
     before = sum(1 for s in signals if s.kind is job.kind and _is_from(s, job) and not s.retracts)
     return f"{job.source}#{before + 1}" if before else job.source
