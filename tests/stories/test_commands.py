@@ -179,7 +179,7 @@ def test_nothing_to_judge(town: Town) -> None:
     assert town.say(number, "@apprentice reject because it is wrong") == snapshot(
         [
             """\
-There is no finding or fix of mine here to judge; reply to one of my comments instead.
+There is no fix of mine here to judge, and no comment of mine beside the code.
 <!-- marker -->\
 """
         ]
@@ -194,7 +194,7 @@ def test_nothing_to_judge_in_a_thread(town: Town) -> None:
     assert town.reply(number, comment, "@apprentice accept") == snapshot(
         [
             """\
-There is no finding or fix of mine here to judge; reply to one of my comments instead.
+There is no fix of mine here to judge, and no comment of mine beside the code.
 <!-- marker -->\
 """
         ]

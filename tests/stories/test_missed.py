@@ -54,8 +54,6 @@ Reviewed <id>: no new comment beside the code.
 - `more.js:1` **lens TODO** left over
 
 1 finding missed in an earlier round.
-
-React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
 """)
         assert [each.missed_in for each in town.sightings(number)] == [head, ""]

@@ -309,8 +309,6 @@ Reviewed <id>: no new comment beside the code.
 1 finding posted in an earlier round and still there.
 
 1 earlier finding no longer there; the threads are closed.
-
-React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
 """)
     (check,) = town.checks(number)
@@ -354,8 +352,6 @@ Reviewed <id>: no new comment beside the code.
 **Also seen**
 
 - `pantry/sizes.py:1` **F401** 'math' imported but unused
-
-React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
 """)
     assert town.remarks(number) == []
@@ -406,8 +402,6 @@ def test_asked_again(town: Town) -> None:
 Reviewed <id>: no new comment beside the code.
 
 1 finding posted in an earlier round and still there.
-
-React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
 """)
     assert len(town.remarks(number)) == said
@@ -610,8 +604,6 @@ Reviewed <id>: no new comment beside the code.
 **Also seen**
 
 - `pantry/empty.py:2` **F541** f-string without any placeholders
-
-React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
 """)
     assert (check.title, town.remarks(number)) == ("1 finding", [])

@@ -57,7 +57,7 @@ def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str) -> str:
 
 
 NO_EFFECT = "Recorded without effect: only feedback from users with write or triage access counts."
-NOTHING_TO_JUDGE = "There is no finding or fix of mine here to judge; reply to one of my comments instead."
+NOTHING_TO_JUDGE = "There is no fix of mine here to judge, and no comment of mine beside the code."
 
 
 def unknown_decision(reference: str) -> str:

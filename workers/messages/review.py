@@ -134,8 +134,8 @@ def review_body(
         lines += ["", limit]
     if reviewed.not_read:
         lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(reviewed.not_read, SHOWN_UNREAD))]
-    react = f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it."
-    return _cut("\n".join(lines), f"\n\n{react}\n{marker(key)}")
+    react = f"\n\nReact 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it."
+    return _cut("\n".join(lines), f"{react if inline else ''}\n{marker(key)}")
 
 
 def _cut(text: str, end: str) -> str:
