@@ -137,6 +137,7 @@ class PullRequest:
     draft: bool = False
     body: str = ""
     labels: tuple[str, ...] = ()
+    locked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,6 +189,7 @@ class HostedIssue(Hosted, kw_only=True, eq=False):
     via: App | None = None
     state: str = "open"
     state_reason: str | None = None
+    locked: bool = False
     closed_at: datetime | None = None
     closed_by: HostedAccount | None = None
     labels: list[HostedLabel] = field(default_factory=list)

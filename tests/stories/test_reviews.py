@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.client import ShownCheck
 from memory.model import Action, SignalKind
 from tests.databases import LONG_AGO
@@ -487,6 +488,35 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     new = [each for each in town.remarks(number) if each.id not in before]
     assert new
     assert all("```suggestion" in each.body and "Applied and tested" in each.body for each in new)
+
+
+@pytest.mark.extended
+def test_a_locked_conversation(town: Town) -> None:
+    """GitHub takes nothing of an App there: the check run has the findings, and the review after the lock posts them."""
+    refusal = fail(422, "lock prevents review")
+
+    def refuse(request: PlaygroundRequest) -> PlaygroundResponse | None:
+        return refusal(request) if request.headers.get("user-agent", "").startswith("apprentice") else None
+
+    number = town.propose("labels", LABELLED, draft=True)
+    pull = town.playground.world.repository(*REPOSITORY.split("/")).issues[number]
+    pull.locked = True
+    town.playground.before("POST", r"/(reviews|comments)$", refuse, nth=0)
+    town.finn.mark_ready(REPOSITORY, number)
+    town.settle()
+    town.say(number, "@apprentice review")
+    assert [(each.title, each.annotations) for each in town.checks(number)] == [("4 findings", 4)] * 2
+    assert town.checks(number)[0].summary == snapshot("""\
+No test is broken: 12 tests passed.
+2 files read.
+The conversation is locked, and GitHub takes nothing of an App there: all is in this check run.\
+""")
+    pull.locked = False
+    town.playground.undisturbed()
+    town.push("labels", {"README.md": "# The pantry\n"})
+    (review,) = town.reviews(number)
+    assert "missed" not in review.body
+    assert len(town.remarks(number)) == 4
 
 
 @pytest.mark.extended

@@ -268,7 +268,7 @@ def _configured(this: Round, reviewed: Reviewed) -> list[str]:
         *(configuration.mistakes_text(read.mistakes) if read.mistakes else ()),
         *([read.of_owner] if read.of_owner else ()),
         *([configuration.noted(reviewed.note)] if reviewed.note else ()),
-        *([configuration.SILENT] if this.silent else ()),
+        *([configuration.LOCKED if this.pull.locked else configuration.SILENT] if this.silent else ()),
         *configuration.left_out(reviewed.findings_left_out, reviewed.files_left_out),
     ]
 

@@ -140,7 +140,7 @@ def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, co
     seen = context.store.posts.sightings(job.repository.key, pull.number)
     from_fork = pull.head_repository_id != job.repository.id
     rounds = before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, pull.number), task)
-    silent = context.configuration.silent and not job.commanded
+    silent = pull.locked or (context.configuration.silent and not job.commanded)
     if not silent:  # what was only seen in silence is posted now
         unheard = {each.sha for each in rounds if each.silent}
         rounds = tuple(each for each in rounds if not each.silent)

@@ -365,6 +365,7 @@ def _pull(pull: GitHubPull) -> PullRequest:
         labels=tuple(each["name"] for each in pull.raw_data.get("labels", ())),
     )
 
+        locked=pull.raw_data.get("locked", False),
 
 def _permission(answer: dict[str, Any], actor: Actor) -> Permission | None:
     if (answer.get("user") or {}).get("id") != actor.id:

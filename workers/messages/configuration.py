@@ -14,6 +14,7 @@ OPENED = f"{PATH} has `reviews.opened: false`"
 FORK = f"it comes from a fork, and {PATH} has `reviews.forks: false`"
 OWNER_UNREAD = f"The owner's {PATH} could not be read; its defaults are not used."
 SILENT = f"Silent mode of {PATH}: nothing is posted but this check run."
+LOCKED = "The conversation is locked, and GitHub takes nothing of an App there: all is in this check run."
 
 
 def author(login: str) -> str:
