@@ -22,7 +22,7 @@ class CannotRun(ApprenticeError):
 
 
 class NoAccess(CannotRun):
-    """The App does not have the repository any more, or it is read-only: stop, and post nothing there."""
+    """The App does not have the repository any more, it is read-only, or the issue was deleted: stop, and post nothing there."""
 
 
 class Forbidden(CannotRun):

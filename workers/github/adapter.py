@@ -126,7 +126,9 @@ class GitHub:
     def _found(self, path: str, **query: int) -> Any | None:  # noqa: ANN401 - JSON
         try:
             return self._answer("GET", path, parameters=query)
-        except UnknownObjectException:
+        except GithubException as error:
+            if error.status not in (404, 410):
+                raise
             return None
 
     def _answer(self, verb: str, path: str, **given: Any) -> Any:  # noqa: ANN401 - JSON
@@ -363,9 +365,9 @@ def _pull(pull: GitHubPull) -> PullRequest:
         author=_actor(pull.raw_data["user"]),
         draft=pull.draft,
         labels=tuple(each["name"] for each in pull.raw_data.get("labels", ())),
+        locked=pull.raw_data.get("locked", False),
     )
 
-        locked=pull.raw_data.get("locked", False),
 
 def _permission(answer: dict[str, Any], actor: Actor) -> Permission | None:
     if (answer.get("user") or {}).get("id") != actor.id:

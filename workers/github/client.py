@@ -140,7 +140,7 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
         return Unavailable(f"GitHub answered {status} while {doing}", seconds=_retry_after(headers))
     if status == 403 and "archived" in message:
         return NoAccess(f"the repository is archived, so GitHub takes nothing while {doing}")
-    kind = Forbidden if status == 403 else CannotRun
+    kind = {403: Forbidden, 410: NoAccess}.get(status, CannotRun)
     return kind(f"GitHub answered {status} {message!r} while {doing}; check the App's permissions")
 
 

@@ -29,6 +29,7 @@ AT_RESET = NO_MORE | DATE | {"x-ratelimit-reset": "1795615500"}  # five minutes 
         (403, {"message": "This installation has been suspended"}, {}, Limited, 3600),
         (404, {"message": "Not Found"}, {}, CannotRun, None),
         (404, {"message": "Integration not found"}, {}, TokenRefused, 0),
+        (410, {"message": "This issue was deleted"}, {}, NoAccess, None),
         (422, {"message": "Validation Failed", "errors": [{"resource": "PullRequest"}]}, {}, CannotRun, None),
         (422, {"message": "Unprocessable", "errors": ["line must be part of the diff"]}, {}, CannotRun, None),
         (429, "slow down", {}, Limited, 60),
