@@ -16,10 +16,11 @@ from memory.reflections import latest
 from tests.databases import LONG_AGO
 from tests.playground import fail
 from tests.stories.pantry import BUG
+from tests.stories.test_reviews import LABELLED
 from tests.stories.town import REPOSITORY, Town
 from workers.flows.feedback import MOST_POLLED
-
 from workers.queue.runner import LONGEST_DELAY
+
 pytestmark = pytest.mark.sandbox
 
 EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'import os\n\n\ndef empty():\n    return f"empty"\n'}
@@ -206,6 +207,16 @@ def test_applied(town: Town, reviewed: int) -> None:
 
 
 @pytest.mark.extended
+def test_applied_in_a_batch(town: Town) -> None:
+    """Suggestions that one commit applies, two of them for lines beside each other, count like those that are applied alone."""
+    number = town.propose("labels", LABELLED)
+    town.finn.apply_suggestions(REPOSITORY, number, *(remark.id for remark in town.remarks(number)))
+    town.settle()
+    kinds = [[kind for kind, _, _ in heard(town, seen.decision_id)] for seen in town.sightings(number)]
+    assert kinds == [[SignalKind.SUGGESTION_APPLIED, SignalKind.THREAD_RESOLVED]] * 4
+
+
+@pytest.mark.extended
 def test_applied_by_hand(town: Town, reviewed: int) -> None:
     """A suggestion typed in by hand counts as well; an unrelated push does not."""
     town.push("empty", {"README.md": "# The pantry\n"})
@@ -297,17 +308,6 @@ def test_heard_twice(town: Town, reviewed: int) -> None:
 
 
 @pytest.mark.extended
-def test_why(town: Town, reviewed: int) -> None:
-    """`why` explains the comment above it, else the last decision of a conversation, or the one that is named."""
-    last = town.context.store.posts.on(town.key, reviewed)[-1].decision_ids[-1]
-    bare = town.say(reviewed, "@apprentice why")
-    issue = town.issue("Why is that?", "")
-    assert town.say(issue, f"@apprentice why {last}") == bare
-    assert "Options, with the odds then and the beliefs now:" in bare[0]
-    remark = town.remark_on(reviewed, "F541")
-    asked = remark.body.partition("`@apprentice why ")[2].partition("`")[0]
-    (answer,) = town.reply(reviewed, remark.id, f"@apprentice why {asked}")
-@pytest.mark.extended
 def test_a_change_of_mind(town: Town, reviewed: int) -> None:
     """Of the verdicts that an account writes on a finding the last counts, with its reason, however often it is repeated."""
     remark, decision = town.remark_on(reviewed, "F541").id, decision_on(town, reviewed, "F541")
@@ -337,6 +337,17 @@ def test_forgotten_before_its_answer(town: Town, reviewed: int) -> None:
     assert town.digest() == before
 
 
+@pytest.mark.extended
+def test_why(town: Town, reviewed: int) -> None:
+    """`why` explains the comment above it, else the last decision of a conversation, or the one that is named."""
+    last = town.context.store.posts.on(town.key, reviewed)[-1].decision_ids[-1]
+    bare = town.say(reviewed, "@apprentice why")
+    issue = town.issue("Why is that?", "")
+    assert town.say(issue, f"@apprentice why {last}") == bare
+    assert "Options, with the odds then and the beliefs now:" in bare[0]
+    remark = town.remark_on(reviewed, "F541")
+    asked = remark.body.partition("`@apprentice why ")[2].partition("`")[0]
+    (answer,) = town.reply(reviewed, remark.id, f"@apprentice why {asked}")
     assert "review in kitchen/pantry, F541 (style)" in answer
     assert "Chose inline_suggestion" in answer
     for rule in ("F541", "F401"):

@@ -26,7 +26,7 @@ from memory.reflections import digest, keep
 from memory.rewards import trusted
 from workers.diffs import apply_unified, parse_diff, patched
 from workers.errors import Gone, NoAccess
-from workers.flows.finding_outcomes import record_left_unchanged
+from workers.flows.finding_outcomes import record_left_unchanged, suggested_beside
 from workers.flows.fix_outcomes import CLOSED, record_reverts, repair_of, settled, text_at, was_made
 from workers.flows.pinning import later_jobs
 from workers.flows.readings import reading_owner
@@ -253,8 +253,8 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
     permission = github.permission(actor)
     author = github.pull(job.number).author.id == actor.id
     for post in suggesting:
-        sighting = sightings.get(post.fingerprint)
-        applied = _applied(sighting, mirror, job) if sighting else _repair_applied(post, mirror, job, context)
+        seen = sightings.get(post.fingerprint)
+        applied = _applied(seen, sightings, mirror, job) if seen else _repair_applied(post, mirror, job, context)
         if applied:
             for decision in post.decision_ids:
                 context.learner.record_signal(
@@ -272,12 +272,13 @@ def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:
     return {sighting.finding.fingerprint: sighting for sighting in found}
 
 
-def _applied(sighting: Sighting, mirror: Mirror, job: TrackPull) -> bool:
+def _applied(sighting: Sighting, sightings: Mapping[str, Sighting], mirror: Mirror, job: TrackPull) -> bool:
     suggestion, path = sighting.finding.suggestion, sighting.finding.path
     if suggestion is None or (before := text_at(mirror, sighting.sha, path)) is None:
         return False
     after = mirror.text(job.head_sha, path)
-    return after is not None and was_applied(suggestion, before, after)
+    others = suggested_beside(sighting, sightings.values())
+    return after is not None and was_applied(suggestion, before, after, others)
 
 
 def _repair_applied(post: Post, mirror: Mirror, job: TrackPull, context: JobContext) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from types import MappingProxyType
 
-from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
+from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind, Suggestion
 from workers.diffs import Change, parse_diff, split_lines
 from workers.flows.rounds import Round
 from workers.history.outcomes import EndedFinding, ending, nothing, was_applied
@@ -73,6 +73,13 @@ def record_left_unchanged(
             context.learner.record_signal(sighting.decision_id, KINDS[Fate.LEFT], merger, permission, source)
 
 
+def suggested_beside(sighting: Sighting, sightings: Iterable[Sighting]) -> list[Suggestion]:
+    """The suggestions of the same review in the file of a finding, its own too."""
+    place = (sighting.sha, sighting.finding.path)
+    of_file = (each.finding for each in sightings if (each.sha, each.finding.path) == place)
+    return [finding.suggestion for finding in of_file if finding.suggestion is not None]
+
+
 def _ended(sightings: Iterable[Sighting], context: JobContext) -> dict[str, Signal]:
     """By decision, the outcome that is known already."""
     kinds = frozenset(KINDS.values())
@@ -96,7 +103,8 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     if after is None:
         return Fate.GONE
     as_posted = this.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
-    if suggestion is not None and as_posted is not None and was_applied(suggestion, as_posted, after):
+    others = suggested_beside(sighting, this.earlier)
+    if suggestion is not None and as_posted is not None and was_applied(suggestion, as_posted, after, others):
         return None if sighting.action in INLINE else Fate.APPLIED
     was = EndedFinding(
         rule=sighting.finding.rule,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import partial
+from operator import attrgetter
 
 from memory.model import Fate, Finding, PastFinding, Suggestion
 from workers.diffs import FileChange, FileStatus, Hunk, split_lines
@@ -13,22 +14,45 @@ from workers.history.changes import FileVersion, PastChange, ReadChange
 from workers.line_matching import LineMatcher
 from workers.review.matching import LONGEST, moved, touches
 from workers.review.source import CodeScope, scope_of, scopes
-from workers.review.suggestions import apply_edits
+from workers.review.suggestions import applied, apply_edits
 
 CONTEXT_LINES = 2
 
 
-def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
+def was_applied(suggestion: Suggestion, before: str, after: str, others: Sequence[Suggestion] = ()) -> bool:
     """Whether `after` holds the suggested lines where `before` held the lines they replace.
 
     Either the suggested lines with up to two neighbours on each side are in `after` and not in `before`, or they are all
-    that is between the same two lines now: a deletion between blank lines leaves no other trace.
+    that is between the same two lines now: a deletion between blank lines leaves no other trace. The neighbours may be
+    what one or all of the `others` suggest: GitHub commits several at once.
     """
+    first, last = suggestion.start_line, suggestion.end_line
+    near = [each for each in others if 0 < max(each.start_line - last, first - each.end_line) <= CONTEXT_LINES]
     old, new = _bare(split_lines(before)), _bare(split_lines(after))
+    together = ([], *([each] for each in near), near)
+    return any(_is_in(new, *_beside(suggestion, each, before)) for each in together) or _are_between(
+        suggestion, old, new
+    )
+
+
+def _beside(suggestion: Suggestion, others: Sequence[Suggestion], text: str) -> tuple[Suggestion, str]:
+    """The suggestion, and the text that it is for, once the others are applied, of which none overlaps it."""
+    for each in sorted(others, key=attrgetter("start_line"), reverse=True):  # so that lines above keep their numbers
+        text = applied(each, text)
+        if each.start_line < suggestion.start_line:
+            more = len(split_lines(each.replacement)) - (each.end_line - each.start_line + 1)
+            first, last = suggestion.start_line + more, suggestion.end_line + more
+            suggestion = replace(suggestion, start_line=first, end_line=last)
+    return suggestion, text
+
+
+def _is_in(new: list[str], suggestion: Suggestion, before: str) -> bool:
+    """Whether the suggested lines with their neighbours are there now, and were not before."""
+    old = _bare(split_lines(before))
     first, last = suggestion.start_line - 1, suggestion.end_line
     above, below = old[max(first - CONTEXT_LINES, 0) : first], old[last : last + CONTEXT_LINES]
     wanted = _bare([*above, *split_lines(suggestion.replacement), *below])
-    return (_contains(new, wanted) and not _contains(old, wanted)) or _are_between(suggestion, old, new)
+    return _contains(new, wanted) and not _contains(old, wanted)
 
 
 def _are_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool:

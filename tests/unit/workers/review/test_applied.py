@@ -6,6 +6,7 @@ import pytest
 
 from memory.model import Suggestion
 from workers.history.outcomes import was_applied
+from workers.review.suggestions import applied
 
 BEFORE = "import os\n\n\ndef a():\n    x = 1\n    return x == None\n\n\ndef b():\n    return 2\n"
 
@@ -33,6 +34,22 @@ NO_IMPORT = suggestion(1, 1, "")
 def test_applied(suggested: Suggestion, after: str) -> None:
     """A suggestion is recognised wherever its lines have moved and whatever else was pushed with it."""
     assert was_applied(suggested, BEFORE, after)
+
+
+NO_CONSTANT = suggestion(4, 5, "def a(x=1):\n    # the default\n    y = x\n")
+TWO_LINES = suggestion(7, 8, "    # nothing else\n\n\n\n")
+
+
+@pytest.mark.parametrize(
+    "batch", [[IS_NONE, NO_CONSTANT], [TWO_LINES, IS_NONE], [TWO_LINES, IS_NONE, NO_IMPORT, NO_CONSTANT]]
+)
+def test_applied_in_a_batch(batch: list[Suggestion]) -> None:
+    """Of suggestions for lines beside each other that one commit applies each is recognised, and one that it leaves is not."""
+    after = BEFORE
+    for each in sorted(batch, key=lambda each: each.start_line, reverse=True):
+        after = applied(each, after)
+    every = [IS_NONE, NO_CONSTANT, TWO_LINES, NO_IMPORT]
+    assert [was_applied(each, BEFORE, after, every) for each in every] == [each in batch for each in every]
 
 
 @pytest.mark.parametrize(
