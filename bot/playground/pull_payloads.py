@@ -116,12 +116,13 @@ def comment(world: World, made: HostedComment) -> JsonObject:
 
 
 def _end(world: World, where: HostedRepository, ref: str, sha: str) -> JsonObject:
+    there = {**repository(world, where), **shown(world, "pull_end_repository", where)}
     return {
         "label": f"{where.owner.login}:{ref}",
         "ref": ref,
         "sha": sha,
         "user": user(world, where.owner),
-        "repo": {**repository(world, where), **shown(world, "pull_end_repository", where)},
+        "repo": there if where.id in world.repositories else None,
     }
 
 

@@ -109,6 +109,22 @@ The commit that this was opened against is gone; compared with where it left `ma
     assert {each.path for each in town.remarks(number)} == {"pantry/empty.py"}
 
 
+def test_fork_deleted(town: Town) -> None:
+    """Where its author deleted the fork, a maintainer's commands are answered about the commits that GitHub keeps."""
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "jars", {"pantry/jars.py": JARS}, "Jars")
+    number = town.olga.open_pull(REPOSITORY, head="olga:jars", title="Jars")
+    town.settle()
+    town.playground.delete(fork)
+    assert town.maya.request("GET", f"/repos/{REPOSITORY}/pulls/{number}")["head"]["repo"] is None
+    for command in ("review", "fix"):
+        town.maya.comment(REPOSITORY, number, f"@apprentice {command}")
+    town.settle()
+    assert ["```suggestion" in each.body for each in town.remarks(number)].count(True) == 2
+    (answer,) = town.answers(number)
+    assert answer.body.startswith("All 10 tests pass")
+
+
 def test_head_replaced(town: Town) -> None:
     """A head that was force-pushed away while its job waited is not spoken of; its successor is, once."""
     lost = town.finn.push(REPOSITORY, "empty", {"pantry/lost.py": JARS}, "To be rewritten")
