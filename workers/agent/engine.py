@@ -27,7 +27,7 @@ from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, Mod
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.redaction import redact
-from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, RetryChoice
+from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps, RetryChoice
 from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
@@ -100,16 +100,6 @@ class LlmEngine:
         self._assignment = _assignment(options, case, self._checkout)
         self._last: tuple[Run, RetryChoice] | None = None
 
-    @property
-    def test_runs(self) -> int:
-        """How often tests were run so far."""
-        return self._prover.runs.count
-
-    @property
-    def proof_seconds(self) -> float:
-        """The time of all proofs so far, in seconds."""
-        return self._prover.seconds
-
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The strategies that were not tried; of a model that cannot be used, or without time, none but the search."""
         left = [name for name in self._options.strategies if name not in tried]
@@ -153,8 +143,10 @@ class LlmEngine:
                 now=decision.created_at,
             )
 
-    def close(self, attempts: Sequence[Attempt]) -> None:
+    def close(self, attempts: Sequence[Attempt]) -> EngineUse:
         """Every attempt is concluded by itself."""
+        del attempts
+        return EngineUse(self._prover.runs.count, self._prover.seconds)
 
     def _run(self, strategy: Strategy, remembered: MemoryParts) -> Run:
         """The model's own loop."""

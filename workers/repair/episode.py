@@ -209,9 +209,9 @@ class _Loop:
             )
             if attempts and attempts[-1].outcome is AttemptOutcome.PROVEN:
                 break
-        engine.close(attempts)
-        self._test_runs += engine.test_runs
-        self._proof_seconds += engine.proof_seconds
+        spent = engine.close(attempts)
+        self._test_runs += spent.test_runs
+        self._proof_seconds += spent.proof_seconds
         return tuple(attempts)
 
     def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:

@@ -5,7 +5,7 @@ import heapq
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memory.model import (
     Aftermath,
@@ -103,16 +103,15 @@ class Options:
     costs: Mapping[str, float] = field(default_factory=dict)
 
 
+class EngineUse(NamedTuple):
+    """How often an engine ran tests, and the time of its proofs in seconds."""
+
+    test_runs: int
+    proof_seconds: float
+
+
 class Engine(Protocol):
     """One way to find patches. The loop asks it for its open strategies, chooses one, and has the engine try it."""
-
-    @property
-    def test_runs(self) -> int:
-        """How often tests were run so far."""
-
-    @property
-    def proof_seconds(self) -> float:
-        """The time of all proofs so far, in seconds."""
 
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The strategies that are open after some were tried; None when the time is up or nothing is left."""
@@ -123,8 +122,8 @@ class Engine(Protocol):
     def learn(self, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
         """Keep what only this engine knows of an attempt."""
 
-    def close(self, attempts: Sequence[Attempt]) -> None:
-        """Finish after the last attempt."""
+    def close(self, attempts: Sequence[Attempt]) -> EngineUse:
+        """Finish after the last attempt; what that used."""
 
 
 LATER = 0.25

@@ -14,7 +14,7 @@ from memory.reflections import given
 from memory.rewards import rejected
 from memory.skills import current, fitting
 from memory.template_weights import edit_weights, judged_edits, verdict_weights
-from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, put_off, restored
+from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps, put_off, restored
 from workers.repair.engines.search.candidates import CandidateQueue
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
@@ -130,16 +130,6 @@ class SearchEngine:
         nearest = (restored(miss, session.sources.get(miss.path)) for miss in self._given.start)
         self._first = tuple(candidate for candidate in nearest if candidate is not None)
 
-    @property
-    def test_runs(self) -> int:
-        """How often tests were run so far."""
-        return self._session.test_runs
-
-    @property
-    def proof_seconds(self) -> float:
-        """The time of all proofs so far, in seconds."""
-        return self._session.proving_seconds
-
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The open strategies with what is expected of a turn of each."""
         if EVERYTHING in tried or self._seconds_left() <= 0:
@@ -172,9 +162,10 @@ class SearchEngine:
     def learn(self, _decision: Decision, _attempt: Attempt, _result: AttemptResult) -> None:
         """Nothing: the repair loop keeps all that the search knows of an attempt."""
 
-    def close(self, attempts: Sequence[Attempt]) -> None:
+    def close(self, attempts: Sequence[Attempt]) -> EngineUse:
         """Conclude the choice of what to use of previous attempts."""
         self._previous.conclude(self._choice, attempts)
+        return EngineUse(self._session.test_runs, self._session.prover.seconds)
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()

@@ -75,7 +75,7 @@ class SearchSession:
         of the project, if they were read already. `weights` multiply the templates' priors, of which `verdicts` is the
         maintainers' part.
         """
-        self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
+        self.prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, deadline=proven_by)
         self._failure = failure
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
@@ -111,12 +111,7 @@ class SearchSession:
     @property
     def test_runs(self) -> int:
         """How often tests were run so far."""
-        return self._prover.runs.count + (self._pool.test_runs if self._pool else 0)
-
-    @property
-    def proving_seconds(self) -> float:
-        """The time of all proofs so far."""
-        return self._prover.seconds
+        return self.prover.runs.count + (self._pool.test_runs if self._pool else 0)
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
@@ -159,7 +154,7 @@ class SearchSession:
         tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         verdicts = self._watched(self._screened(stream, limit), stream)
-        proofs = Proofs(self._prover, seed, self._passing, self.diff)
+        proofs = Proofs(self.prover, seed, self._passing, self.diff)
         for verdict in verdicts:
             tally.add(verdict)
             if verdict.plausible:
