@@ -1,7 +1,6 @@
 """Reproduce the failure: find what fails, separate what fails each time from what fails once, trace what ran, and choose the
 tests that screen candidates."""
 
-import ast
 import heapq
 import math
 import time
@@ -12,11 +11,11 @@ from itertools import chain, islice
 from pathlib import Path
 
 from memory.model import Failure, Family
-from memory.parsing import PARSE_ERRORS, read_module
 from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.outline import Outline
 from workers.repair.first_run import (
     MOST_NAMED,
     SECOND_LOOK_WALL,
@@ -319,7 +318,8 @@ def deciding(tree: Path, reports: Sequence[TestReport]) -> frozenset[str]:
     A file of the first kind defines what the tests are called: the function that is around a test may be anybody's.
     """
     named = chain.from_iterable(report.inherited().items() for report in reports)
-    inherited = {path for path, functions in named if functions & _functions(tree, path)}
+    defined = ((path, names, Outline(_text(tree / path) or "").functions) for path, names in named)
+    inherited = {path for path, names, functions in defined if any(each.name in names for each in functions)}
     return frozenset(inherited.union(*(map(_asserted_through, report.failing()) for report in reports)))
 
 
@@ -342,14 +342,6 @@ def _asserted_through(result: TestResult) -> str:
     words = {word for part in Path(called.path).with_suffix("").parts for word in part.split("_")}
     failed = result.error_type in ("AssertionError", "Failed") and result.frames[-1].path == called.path
     return called.path if failed and words & ASSERTING else ""
-
-
-def _functions(tree: Path, path: str) -> set[str]:
-    try:
-        nodes = ast.walk(read_module(_text(tree / path) or ""))
-    except PARSE_ERRORS:
-        return set()
-    return {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
 
 
 def _text(path: Path) -> str | None:

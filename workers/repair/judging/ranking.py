@@ -17,9 +17,9 @@ from os.path import commonprefix
 import msgspec
 
 from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
-from memory.parsing import read_module
 from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
+from workers.repair.engines.search.outline import Outline, last_line
 from workers.repair.judging.overfit_signs import Kind, kind_of
 from workers.repair.running.forkserver import Observe, Observed, ObservedCall
 
@@ -312,15 +312,14 @@ def constants_of(candidates: Sequence[Candidate]) -> tuple[int | str, ...]:
 def extent_of(candidate: Candidate) -> tuple[int, int]:
     """The first and the last line of the edited function; all lines when the edit is in none."""
     function = _function(candidate)
-    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return function.lineno, function.end_lineno or function.lineno
+    if isinstance(function, ast.stmt):
+        return function.lineno, last_line(function)
     return 1, candidate.source.count("\n") + 1
 
 
 def _function(candidate: Candidate) -> ast.AST:
     """The edited function; of several of one name the first that the line of the edit lies in."""
-    tree = read_module(candidate.source)
     name = candidate.function.split(".")[-1]
-    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name == name]
-    around = [f for f in functions if f.lineno <= candidate.line <= (f.end_lineno or f.lineno)]
+    functions = [each for each in Outline(candidate.source).functions if each.name == name]
+    around = [each for each in functions if each.lineno <= candidate.line <= last_line(each)]
     return next(iter(around or functions), ast.Module(body=[], type_ignores=[]))

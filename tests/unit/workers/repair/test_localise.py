@@ -9,8 +9,8 @@ import pytest
 
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
-from workers.repair.engines.search.control_dependence import deciding_lines
 from workers.repair.engines.search.localise import changed_lines, suspects
+from workers.repair.engines.search.outline import deciding_lines
 
 SHOP = dedent(
     """\

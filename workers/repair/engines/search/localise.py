@@ -15,8 +15,15 @@ from memory.model import Failure, Family
 from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
-from workers.repair.engines.search.control_dependence import elifs_after, is_within
-from workers.repair.engines.search.outline import Outline, Outlines, body_lines, falls_off, last_line
+from workers.repair.engines.search.outline import (
+    Outline,
+    Outlines,
+    body_lines,
+    elifs_after,
+    falls_off,
+    is_within,
+    last_line,
+)
 from workers.repair.engines.search.project import module_name
 from workers.repair.engines.search.scope import BINDING, FunctionNode, called, defined, own_nodes, stored_names
 

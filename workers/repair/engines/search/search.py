@@ -26,8 +26,8 @@ from memory.skills import composed, name_of
 from workers.line_matching import LineMatcher
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
-from workers.repair.engines.search.control_dependence import deciding_lines
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.outline import deciding_lines
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced
 from workers.repair.engines.search.syntax_repair import mended
