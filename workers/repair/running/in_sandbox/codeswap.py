@@ -22,6 +22,8 @@ from pathlib import Path
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
 from typing import Any, NamedTuple
 
+from .children import Message
+
 CO_OPTIMIZED = 0x1
 """Set on the code of functions, lambdas and comprehensions; absent on that of modules and class bodies."""
 
@@ -242,6 +244,24 @@ def put(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     for compiled in Path(cache_from_source(str(path))).parent.glob(f"{glob.escape(path.stem)}.*.pyc"):
         compiled.unlink()
+
+
+class AppliedEdit:
+    """The edit of a request, in its file between `make` and `undo`. `request` has the text before it as `original`."""
+
+    def __init__(self, root: str, request: Message) -> None:
+        self._path = Path(root, request["path"]) if request["path"] else None
+        self._original = self._path.read_bytes() if self._path else b""
+        self.request = dict(request, original=self._original.decode())
+
+    def make(self) -> None:
+        """Write it; of several each is written when its turn comes."""
+        if self._path is not None and not self.request["sources"]:
+            put(self._path, self.request["source"].encode())
+
+    def undo(self) -> None:
+        if self._path is not None:
+            put(self._path, self._original)
 
 
 def _segments(text: str) -> list[Segment]:

@@ -32,10 +32,9 @@ from pathlib import Path
 import _pytest.config
 import pytest
 
-from .applied_edit import AppliedEdit
 from .batch import Board, PlannedEdit, Unwatchable, WatchedState, brief, roots, swap, try_together
 from .children import Child, Fork, Line, Message, answer_of, fork, in_child
-from .codeswap import Loaded, Recorder, Source, Swap, Unswappable
+from .codeswap import AppliedEdit, Loaded, Recorder, Source, Swap, Unswappable
 from .compare import observe
 from .trial import Trial
 
