@@ -25,7 +25,7 @@ from workers.repair.engines.search.search import SearchSpace
 from workers.repair.reproduce import ScreeningTests, reproduce, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from
 from workers.repair.running.forkserver import cores
-from workers.repair.running.runner_pool import open_pool
+from workers.repair.running.runner_pool import pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests
 
@@ -131,7 +131,7 @@ def subject(at: Path, count: int) -> Subject:
 def screened(tried: Subject, judges: int, *, together: bool) -> Timed:
     """Every candidate in a fork of a pytest that has collected, its own one or, `together`, one that it may share."""
     begun = time.perf_counter()
-    with open_pool(Bubblewrap(), tried.project, tried.wanted, runners=judges, together=together) as screen:
+    with pool_for(Bubblewrap(), tried.project, tried.wanted, runners=judges, together=together) as screen:
         assert not screen.note, screen.note
         opened = time.perf_counter()
         verdicts = list(screen.verdicts(tried.candidates, deadline=lambda: False))

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from types import TracebackType
 from typing import Any
 
 from memory.model import AttemptOutcome
@@ -69,6 +68,7 @@ class FirstFound(SearchSession):
         super().__init__(*given, **named)
         self._left = most
         self._known = known
+        self._is_open = known is None
 
     def _screened(self, stream: Stream, deadline: Deadline) -> Iterator[ScreenVerdict]:
         if self._known is None:
@@ -81,8 +81,9 @@ class FirstFound(SearchSession):
                 yield verdict
 
     def _opened(self) -> RunnerPool:
-        if self._pool is None:
-            self._pool = self._open.__enter__()
+        if not self._is_open:
+            self._is_open = True
+            self._pool.open()
         return self._pool
 
     def __enter__(self) -> FirstFound:
@@ -90,10 +91,6 @@ class FirstFound(SearchSession):
         if self._known is None:
             super().__enter__()
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._pool is not None:
-            super().__exit__(kind, error, at)
 
     def attempt(
         self,

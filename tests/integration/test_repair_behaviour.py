@@ -17,7 +17,7 @@ from workers.repair.judging.overfit_signs import Kind
 from workers.repair.judging.ranking import Comparer, PlausibleEdit, PlausibleEdits, clusters, telling
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
-from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.running.runner_pool import RunnerPool, pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
 
@@ -108,7 +108,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="module")
 def screen(shop: Project) -> Iterator[RunnerPool]:
     wanted = ScreeningTests(failing=FAILING, covering=("tests/test_till.py::test_pairs",), seconds=1.0)
-    with open_pool(Bubblewrap(), shop, wanted, limits=LIMITS) as opened:
+    with pool_for(Bubblewrap(), shop, wanted, limits=LIMITS) as opened:
         assert not opened.note
         yield opened
 
@@ -238,7 +238,7 @@ def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project,
 def test_the_use_of_a_property_is_told_as_people_write_it(shop: Project) -> None:
     """Neither reading nor setting it looks like a call."""
     tests = ScreeningTests(failing=(), covering=("tests/test_till.py::test_last",), seconds=1.0)
-    with open_pool(Bubblewrap(), shop, tests, limits=LIMITS) as opened:
+    with pool_for(Bubblewrap(), shop, tests, limits=LIMITS) as opened:
         seen = observed(opened, edit(shop, "self.taken[-1]\n", "self.taken[0]\n", "Till.last"), wanted("Till.last"))
     calls = {call.call for call in seen.calls}
     assert {"Till(discount=1, taken=[4]).last = 6", "Till(discount=1, taken=[6]).last"} <= calls

@@ -18,7 +18,7 @@ from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, 
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
-from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.running.runner_pool import RunnerPool, pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, discover, run_tests
@@ -385,7 +385,7 @@ def selection(tmp_path_factory: pytest.TempPathFactory) -> ScreeningTests:
 def screened(
     project: Project, wanted: ScreeningTests, candidates: list[Candidate]
 ) -> tuple[list[ScreenVerdict], RunnerPool]:
-    with open_pool(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS) as screen:
+    with pool_for(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS) as screen:
         return list(screen.verdicts(candidates, deadline=lambda: False)), screen
 
 
@@ -497,7 +497,7 @@ def test_no_candidate_is_taken_once_time_is_up(ledger: Project, selection: Scree
             pulled.append(new)
             yield edit(ledger.tree, MONEY, old, new)
 
-    with open_pool(
+    with pool_for(
         Bubblewrap(), ledger, ScreeningTests(failing=selection.failing, covering=()), limits=LIMITS
     ) as screen:
         verdicts = list(screen.verdicts(source(), deadline=lambda: next(times)))

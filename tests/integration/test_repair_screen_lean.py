@@ -13,7 +13,7 @@ from workers.ports import Limits
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
-from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.running.runner_pool import RunnerPool, pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.report import TestOutcome
 from workers.sandbox.run_tests import Project, discover, run_tests
@@ -280,7 +280,7 @@ def test_each_test_ends_as_in_a_fresh_process(tmp_path: Path, conftest: str) -> 
 def screened(
     project: Project, wanted: ScreeningTests, tried: list[Candidate], judges: int
 ) -> tuple[list[ScreenVerdict], RunnerPool]:
-    with open_pool(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS, runners=judges) as screen:
+    with pool_for(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS, runners=judges) as screen:
         return list(screen.verdicts(tried, deadline=lambda: False)), screen
 
 

@@ -25,7 +25,7 @@ from workers.repair.judging.proofs import PROOFS
 from workers.repair.judging.prove import TIME_IS_UP, Prover
 from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import ScreeningTests, reproduce
-from workers.repair.running.runner_pool import open_pool
+from workers.repair.running.runner_pool import pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
 
@@ -418,12 +418,12 @@ def test_what_is_loaded_before_pytest_costs_no_process_for_each_candidate(
     files = {"other.py": "def number():\n    return 0\n", "test_a.py": test, **early}
     project = project_of(tmp_path, files)
     wanted = ScreeningTests(failing=("test_a.py::test_other",), covering=(), seconds=0.1)
-    with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
+    with pool_for(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
         assert pool.note == ""
         right = candidate("other.py", "def number():\n    return 1\n")
         assert [v.plausible for v in pool.verdicts([right], deadline=lambda: False)] == [True]
     wanted = ScreeningTests(failing=("test_a.py::test_double",), covering=(), seconds=0.1)
-    with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
+    with pool_for(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
         tried = [candidate("sums.py", RIGHT), candidate("sums.py", SOURCE + "\n")]
         assert [v.plausible for v in pool.verdicts(tried, deadline=lambda: False)] == [True, False]
 
@@ -439,7 +439,7 @@ def test_a_warning_of_the_project_in_its_filters_costs_no_process_for_each_candi
     }
     project = project_of(tmp_path, files)
     wanted = ScreeningTests(failing=("test_a.py::test_double",), covering=(), seconds=0.1)
-    with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
+    with pool_for(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
         right = candidate("sums.py", (warned + told).replace(" + 1", ""))
         assert [v.plausible for v in pool.verdicts([right], deadline=lambda: False)] == [True]
         assert (pool.note, pool.swapped) == ("", 1)

@@ -9,10 +9,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from queue import SimpleQueue
 from threading import Lock
+from typing import Self
 
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict, implausible
@@ -31,7 +32,7 @@ class RunnerPool:
     """`most` runners at most, made by `make`, all with the same baseline; `clock` gives seconds.
 
     `test_runs` counts how often tests were run, those without an edit included; `swapped` the candidates among them that
-    needed no import, `together` those that shared a fork. No try lasts past `deadline`.
+    needed no import, `together` those that shared a fork. No try lasts past `deadline`. It is open within its context.
     """
 
     def __init__(
@@ -51,6 +52,17 @@ class RunnerPool:
         self.test_runs = 0
         self.swapped = 0
         self.together = 0
+
+    def __enter__(self) -> Self:
+        try:
+            self.open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def open(self) -> None:
         """Have the first runner ready."""
@@ -196,8 +208,7 @@ def _read(schedule: TimeoutSchedule, deadline: Callable[[], bool]) -> tuple[list
     return found, False
 
 
-@contextmanager
-def open_pool(
+def pool_for(
     sandbox: Sandbox,
     project: Project,
     wanted: ScreeningTests,
@@ -205,17 +216,9 @@ def open_pool(
     limits: Limits | None = None,
     runners: int | None = None,
     together: bool = True,
-) -> Iterator[RunnerPool]:
+) -> RunnerPool:
     """A pool that screens by these tests. `limits` are those of one run; there are as many runners as cores unless
     `runners` says how many at most. Without `together` no two candidates share a fork.
     """
-
-    def make() -> CandidateRunner:
-        return CandidateRunner(sandbox, project, wanted, limits or Limits(), together=together)
-
-    pool = RunnerPool(make, runners or cores())
-    try:
-        pool.open()
-        yield pool
-    finally:
-        pool.close()
+    make = partial(CandidateRunner, sandbox, project, wanted, limits or Limits(), together=together)
+    return RunnerPool(make, runners or cores())

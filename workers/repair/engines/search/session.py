@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
 from memory.parsing import parsed
@@ -34,7 +33,7 @@ from workers.repair.judging.ranking import Comparer
 from workers.repair.reproduce import Reproduction, screening_tests, sources_of
 from workers.repair.result import AttemptResult
 from workers.repair.running.forkserver import Observe, Observed
-from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.running.runner_pool import pool_for
 from workers.repair.time_allowance import Deadline
 from workers.sandbox.run_tests import Project
 
@@ -91,13 +90,12 @@ class SearchSession:
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(sources=self.sources, failure=failure, suspicion=suspicion, verdicts=verdicts)
         wanted = screening_tests(reproduction, failure, self._suspects)
-        self._open = open_pool(sandbox, project, wanted, limits=limits)
+        self._pool = pool_for(sandbox, project, wanted, limits=limits)
         self._searched_by = searched_by
         self._deadline = Deadline(math.inf)
-        self._pool: RunnerPool | None = None
 
     def __enter__(self) -> SearchSession:
-        self._pool = self._open.__enter__()
+        self._pool.__enter__()
         if self._pool.note:
             self._progress(self._pool.note)
         self._progress(f"{TRYING} {self._suspected()}")
@@ -105,13 +103,13 @@ class SearchSession:
             self._progress(self._unread)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._open.__exit__(kind, error, at)
+    def __exit__(self, *_error: object) -> None:
+        self._pool.close()
 
     @property
     def test_runs(self) -> int:
         """How often tests were run so far."""
-        return self.prover.runs.count + (self._pool.test_runs if self._pool else 0)
+        return self.prover.runs.count + self._pool.test_runs
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
@@ -148,7 +146,6 @@ class SearchSession:
 
         `strategies` are those that the candidates came from, for the result to name; none for learned edits.
         """
-        assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
         limit = self._deadline = self._pool.deadline = Deadline(deadline)
         tally = AttemptTally(failure=self._failure)
@@ -169,7 +166,6 @@ class SearchSession:
 
     def _passing(self, candidates: Sequence[Candidate], tests: Mapping[str, float]) -> frozenset[Candidate]:
         """Those that pass these tests as well, of which the quickest screen everything from now on."""
-        assert self._pool is not None, "a session is used within its context"
         new = sorted(tests.keys() - self._demanded, key=lambda test: tests[test])
         seconds = {test: tests[test] for test in new[:MOST_DEMANDED]}
         if seconds:  # else a fork passes what fails afresh, and running it again shows nothing new
@@ -180,7 +176,7 @@ class SearchSession:
 
     def _observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves; None where that cannot be observed, or where the time is up."""
-        return self._pool.observed(candidate, observe) if self._pool is not None and not self._deadline() else None
+        return self._pool.observed(candidate, observe) if not self._deadline() else None
 
     def _unsuspected(self) -> str:
         """Why there is nothing to try, if that is so."""
@@ -226,7 +222,6 @@ class SearchSession:
 
     def _screened(self, stream: Stream, deadline: Deadline) -> Iterator[ScreenVerdict]:
         """Verdicts on all that is in the stream: the pool reads ahead, so that more may be put there after its end."""
-        assert self._pool is not None
         while stream.left and not deadline():
             for verdict in self._pool.verdicts(stream, deadline=deadline):
                 self.screened.append(self.digest(verdict.candidate))
