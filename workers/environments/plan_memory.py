@@ -43,13 +43,9 @@ class PlanMemory:
                 return 1, 0.0, number
             return 0 if outcome.worth >= GOOD else 2, -outcome.worth, number
 
-        chosen = sorted(range(len(plans)), key=rank)
-        return tuple(_as_mended(plans[number], tried[number]) for number in chosen)
-
-
-def _as_mended(plan: Plan, outcome: PlanOutcome | None) -> Plan:
-    """A plan that worked as it worked; one that did not as it is read now: what was missing may be there today."""
-    return outcome.plan if outcome is not None and outcome.worth >= GOOD else plan
+        chosen = [(plans[number], tried[number]) for number in sorted(range(len(plans)), key=rank)]
+        # What was missing for one that did not work may be there today.
+        return tuple(outcome.plan if outcome and outcome.worth >= GOOD else plan for plan, outcome in chosen)
 
 
 def _identity(plan: Plan) -> str:

@@ -266,18 +266,13 @@ def run_plainly(
     return {test: results[test] for test in tests if test in results}
 
 
-def import_path(project: Project) -> tuple[str, ...]:
-    """The project's import roots as they are called inside the sandbox."""
-    return tuple(str(WORKSPACE / root) for root in project.source_roots)
-
-
 def base_environment(project: Project, *first: Path) -> dict[str, str]:
     """The environment of the project's interpreter inside: import roots after `first`, no bytecode, one hash seed."""
-    own = dict(project.variables)
+    own, roots = dict(project.variables), (str(WORKSPACE / root) for root in project.source_roots)
     theirs = [str(WORKSPACE / project.directory / root) for root in own.get("PYTHONPATH", "").split(":") if root]
     return {
         **own,
-        "PYTHONPATH": ":".join([*map(str, first), *import_path(project), *theirs]),
+        "PYTHONPATH": ":".join([*map(str, first), *roots, *theirs]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "LANG": "C.UTF-8",

@@ -54,15 +54,11 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
         return Unproven(reason=f"{named(missing)} still fails in the whole suite")
     ran = {result.id for result in after.results}
     if broken := [test for test in before.lost(after) if test in ran or not after.trouble]:
-        return Unproven(reason=f"{named(broken)} passed before, and not with it", broken=seconds_in(before, broken))
+        seconds = {result.id: result.seconds for result in before.results if result.id in broken}
+        return Unproven(reason=f"{named(broken)} passed before, and not with it", broken=seconds)
     if len(after.results) < len(before.results) and not after.trouble:
         return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
     return None
-
-
-def seconds_in(report: TestReport, tests: Collection[str]) -> dict[str, float]:
-    """How long each of these tests needs, in seconds."""
-    return {result.id: result.seconds for result in report.results if result.id in tests}
 
 
 def ended(report: TestReport) -> TestReport:

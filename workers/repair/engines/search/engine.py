@@ -134,15 +134,13 @@ class SearchEngine:
         """The open strategies with what is expected of a turn of each."""
         if EVERYTHING in tried or self._seconds_left() <= 0:
             return None
-        known = priors(self._queue.near(), replay=self._replay_prior())
+        # Near misses that earlier attempts left are worth what any other turn is.
+        replaying = max(REPLAY_PRIOR * fitness(self._fitting), TURN_PRIOR if self._first else 0.0)
+        known = priors(self._queue.near(), replay=replaying)
         left = {name: prior for name, prior in known.items() if name not in tried}
         costs = dict.fromkeys(left, TURN_COST)
         replay = max(replays(self._fitting), len(self._first)) / REPLAYED
         return Options(priors=left, costs=costs | {REPLAY: TURN_COST * replay, EVERYTHING: EVERYTHING_COST})
-
-    def _replay_prior(self) -> float:
-        """That of learned edits; of near misses that earlier attempts left, that of any other turn."""
-        return max(REPLAY_PRIOR * fitness(self._fitting), TURN_PRIOR if self._first else 0.0)
 
     def attempt(self, decision: Decision) -> AttemptResult:
         """Try the likeliest candidates of one strategy, or all that is left of all of them."""

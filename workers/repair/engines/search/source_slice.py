@@ -116,8 +116,9 @@ class SourceModule:
             text = b"".join(self.lines[extent.first_line - 1 : extent.last_line])
             data = (_WRAP if extent.indented else b"") + text
             try:
-                region = Region(self, extent, start, data, cst.parse_module(data.decode()))
-                self._regions[extent] = region if region.faithful else None
+                tree = cst.parse_module(data.decode())
+                faithful = tree.bytes == data  # else its offsets cannot be trusted
+                self._regions[extent] = Region(self, extent, start, data, tree) if faithful else None
             except (cst.ParserSyntaxError, RecursionError):
                 self._regions[extent] = None
         return self._regions[extent]
@@ -199,11 +200,6 @@ class Region:
             outer = self.kinds(functions[1:], Examples()).names if functions[1:] else {}
             self._kinds[innermost] = Kinds(innermost, examples, outer)
         return self._kinds[innermost]
-
-    @property
-    def faithful(self) -> bool:
-        """Whether the tree renders to the very text, so that its offsets can be trusted."""
-        return self.tree.bytes == self.data
 
     @cached_property
     def warned(self) -> bool:

@@ -80,12 +80,12 @@ def observe(
     recording.start()
     answer = run()
     recording.stop()
-    examples = _Examples(recording)
+    broken = _broken_examples(recording)
     if wanted["unedited"] and revert is not None:
         revert()
     calls = dict(sorted(recording.calls.items(), key=lambda item: item[0] is not recording.target))
     observed = _Observation(wanted).of(list(calls.values())[:FUNCTIONS])
-    return dict(answer, observed=dict(observed, broken=examples.broken))
+    return dict(answer, observed=dict(observed, broken=broken))
 
 
 def _test_files(session: pytest.Session) -> set[str]:
@@ -94,32 +94,26 @@ def _test_files(session: pytest.Session) -> set[str]:
     return files | {os.path.realpath(file) for file in conftests if file}
 
 
-class _Examples:
-    """The docstring examples of the recorded functions, and how many do not hold. Running them records calls."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.broken = 0
-        functions = list(recording.calls)[:FUNCTIONS]
-        for function in functions:
-            recording.start()
-            self._try(function)
-            recording.stop()
-
-    def _try(self, function: FunctionType) -> None:
-        text = function.__doc__ or ""
+def _broken_examples(recording: Recording) -> int:
+    """How many docstring examples of the recorded functions do not hold. Running them records calls."""
+    broken = 0
+    for function in list(recording.calls)[:FUNCTIONS]:
+        recording.start()
         with Caught():
-            for example in doctest.DocTestParser().get_examples(text, function.__name__):
-                if example.want and example.exc_msg is None:
-                    self._judge(example, function)
+            examples = doctest.DocTestParser().get_examples(function.__doc__ or "", function.__name__)
+            judged = (each for each in examples if each.want and each.exc_msg is None)
+            broken += sum(not _holds(each, function) for each in judged)
+        recording.stop()
+    return broken
 
-    def _judge(self, example: doctest.Example, function: FunctionType) -> None:
-        printed = io.StringIO()
-        known = dict(function.__globals__)
-        with Caught() as caught, _limited(), redirect_stdout(printed):
-            exec(compile(example.source, "<example>", "single"), known)  # noqa: S102 - the project's own example
-        flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-        holds = caught.error is None and doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
-        self.broken += not holds
+
+def _holds(example: doctest.Example, function: FunctionType) -> bool:
+    printed = io.StringIO()
+    known = dict(function.__globals__)
+    with Caught() as caught, _limited(), redirect_stdout(printed):
+        exec(compile(example.source, "<example>", "single"), known)  # noqa: S102 - the project's own example
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    return caught.error is None and doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
 
 
 class _Observation:

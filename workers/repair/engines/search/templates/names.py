@@ -114,7 +114,7 @@ def misnamed_definition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield site.token(node.target, wanted, weight=likeness(node.target.value, wanted))
 
 
-def _is_called(node: cst.Name, site: Site) -> bool:
+def _is_called(node: cst.CSTNode, site: Site) -> bool:
     parent = site.parent(node)
     return isinstance(parent, cst.Call) and parent.func is node
 
@@ -258,12 +258,8 @@ def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
         yield site.token(node.attr, f"{hop}.{name}", weight=weight, around=node)
     if isinstance(node.value, cst.Attribute):
         yield site.replace(node, f"{site.code(node.value.value)}.{name}", weight=0.8)
-    if not (isinstance(parent, (cst.AssignTarget, cst.Decorator)) or _is_func(node, parent) or base == site.receiver):
+    if not (isinstance(parent, (cst.AssignTarget, cst.Decorator)) or _is_called(node, site) or base == site.receiver):
         yield site.replace(node, base, weight=0.5)
-
-
-def _is_func(node: cst.CSTNode, parent: cst.CSTNode) -> bool:
-    return isinstance(parent, cst.Call) and parent.func is node
 
 
 @template(cst.CSTNode, strategy="names", prior=0.45, families=(Family.NAME, Family.ASSERTION, Family.TYPE))
