@@ -95,6 +95,21 @@ def environment(workload: Workload) -> dict[str, str]:
     return {**workload.env, "PATH": ":".join(places), "HOME": str(HOME), "TMPDIR": "/tmp"}  # noqa: S108
 
 
+def inner_spec(workload: Workload, source: int, report: int, user: int | None) -> dict[str, object]:
+    """Instructions for the launcher as the first process of a namespace; see launch_spec."""
+    return launch_spec(
+        workload,
+        source=source,
+        workspace=WORKSPACE,
+        home=HOME,
+        environment=environment(workload),
+        report=report,
+        user=user,
+        processes=workload.limits.processes,
+        first=True,
+    )
+
+
 def generated_files(workload: Workload, user: int) -> dict[Path, tuple[int, str]]:
     """Generated files that exist only inside the sandbox: permission bits and content."""
     start = f'#!/bin/sh\nexec {shlex.quote(str(workload.python.absolute()))} "$@"\n'
@@ -217,17 +232,8 @@ def _spawned(
     """
     as_root = os.geteuid() == 0
     user = _spare_user() if as_root else os.geteuid()
-    spec = launch_spec(
-        workload,
-        source=descriptors.directory(workload.tree),
-        workspace=WORKSPACE,
-        home=HOME,
-        environment=environment(workload),
-        report=descriptors.report_inside,
-        user=user if as_root else None,
-        processes=workload.limits.processes,
-        first=True,
-    )
+    source = descriptors.directory(workload.tree)
+    spec = inner_spec(workload, source, descriptors.report_inside, user if as_root else None)
     info, info_inside = descriptors.pipe()
     arguments = [
         *isolation(as_root=as_root),

@@ -26,7 +26,7 @@ from typing import Any
 from workers.errors import CannotRun
 from workers.ports import Workload
 from workers.sandbox import bubblewrap, launcher, seccomp
-from workers.sandbox.launching import HIDDEN, WORKSPACE, Descriptors, await_ready, launch_spec, process_tree, spawned
+from workers.sandbox.launching import HIDDEN, WORKSPACE, Descriptors, await_ready, process_tree, spawned
 from workers.sandbox.supervise import ProcessTree, TreeSandbox
 
 IMAGE = "apprentice-sandbox:1"
@@ -121,32 +121,20 @@ class ContainerSandbox(TreeSandbox):
 
     @contextmanager
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
-        user = self._spare_user
+        user = self._spare_user()
         with ExitStack() as stack:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="apprentice-container-")))
             name = f"apprentice-{uuid.uuid4().hex}"
             group = ContainerGroup(self.engine, name)
             stack.callback(group.remove)
             descriptors = Descriptors(stack)
-            spec = json.loads(
-                launch_spec(
-                    workload,
-                    source=0,
-                    workspace=WORKSPACE,
-                    home=bubblewrap.HOME,
-                    environment=bubblewrap.environment(workload),
-                    report=REPORT,
-                    user=user(),
-                    processes=workload.limits.processes,
-                    first=True,
-                )
-            )
             filtering = base64.b64encode(seccomp.program(os.uname().machine)).decode()
+            spec = bubblewrap.inner_spec(workload, 0, REPORT, user)
             spec |= {"filter": filtering, "interactive": stdin == subprocess.PIPE}
             client = [
                 *self.engine.command,
                 *arguments(workload, name, self.engine.runtime, podman=self._is_podman),
-                *mounts(workload, place, spec["uid"], podman=self._is_podman),
+                *mounts(workload, place, user, podman=self._is_podman),
                 *first_process(),
             ]
             known = (descriptors.memory(json.dumps(spec).encode()), descriptors.status_inside)

@@ -122,9 +122,9 @@ def process_tree(
     )
 
 
-def launcher_command(launcher: Path, spec: bytes, descriptors: Descriptors) -> list[str]:
+def launcher_command(launcher: Path, spec: Mapping[str, object], descriptors: Descriptors) -> list[str]:
     """The command that starts the launcher on our interpreter, because the project controls its own."""
-    numbers = (descriptors.memory(spec), descriptors.status_inside)
+    numbers = (descriptors.memory(json.dumps(spec).encode()), descriptors.status_inside)
     return [sys.executable, "-I", "-S", str(launcher), *map(str, numbers)]
 
 
@@ -164,7 +164,7 @@ def launch_spec(
     user: int | None = None,
     processes: int | None = None,
     first: bool = False,
-) -> bytes:
+) -> dict[str, object]:
     """Instructions as launcher.py reads them; all paths are those inside the sandbox.
 
     `source` is the inherited descriptor of the checkout.
@@ -173,7 +173,7 @@ def launch_spec(
     Raises BadInput for an overlay path that leads out of the checkout.
     """
     limits = workload.limits
-    spec = {
+    return {
         "source": source,
         "workspace": str(workspace),
         "start": str(workspace if workload.directory == "." else workspace / _inner(workload.directory)),
@@ -190,7 +190,6 @@ def launch_spec(
             "disk_mb": limits.disk_mb,
         },
     }
-    return json.dumps(spec).encode()
 
 
 def _inner(path: str) -> str:

@@ -114,7 +114,7 @@ def _laid_out(place: Path, python: Path) -> Path:
     return place.resolve() / "checkout"
 
 
-def _launch_spec(workload: Workload, place: Path, descriptors: Descriptors) -> bytes:
+def _launch_spec(workload: Workload, place: Path, descriptors: Descriptors) -> dict[str, object]:
     path = (place / "bin", workload.python.absolute().parent, *SYSTEM_PATH)
     places = {"PATH": ":".join(map(str, path)), "HOME": str(place / "home"), "TMPDIR": str(place / "tmp")}
     return launch_spec(
