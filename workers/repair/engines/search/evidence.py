@@ -128,9 +128,10 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
     """What a failure shows; `tests` are the texts of the test files by path."""
     nodes = [node for function in _functions(failure, tests) for node in ast.walk(function)]
     values = [node.value for node in nodes if isinstance(node, ast.Constant)]
-    sides = list(_sides(failure))
-    values += [node.value for side in sides for node in ast.walk(side) if isinstance(node, ast.Constant)]
-    pairs = list(_values(sides[0::2], sides[1::2]))
+    compared = list(_compared(failure))
+    parts = (node for sides in compared for side in sides for node in ast.walk(side))
+    values += [node.value for node in parts if isinstance(node, ast.Constant)]
+    pairs = list(_values(compared))
     strings = dict.fromkeys(v for v in values if isinstance(v, str) and 0 < len(v) <= LONGEST)
     numbers = dict.fromkeys(str(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool))
     named = [node for node in nodes if isinstance(node, ast.keyword) and node.arg and _is_short(node.value)]
@@ -175,8 +176,8 @@ def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield str(value)
 
 
-def _sides(failure: Failure) -> Iterator[ast.expr]:
-    """What an assertion compares, left and right in turn: its operands, and what the message has as Python writes it."""
+def _compared(failure: Failure) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assertion compares: its operands, and what the message has as Python writes it."""
     whole = " == ".join(f"({text})" for text in failure.operands)
     lines = (line.removeprefix("AssertionError: ").strip() for line in failure.message.splitlines())
     for text in (f"assert {whole}", *lines):
@@ -185,13 +186,12 @@ def _sides(failure: Failure) -> Iterator[ast.expr]:
         tree = parsed(asserted) if asserted else parsed(f"({differing[1]}) == ({differing[2]})") if differing else None
         match tree.body if tree else []:
             case [ast.Expr(value=ast.Compare(left=left, comparators=[right]))]:
-                yield left
-                yield right
+                yield left, right
 
 
-def _values(left: Iterable[ast.expr], right: Iterable[ast.expr]) -> Iterator[tuple[object, object]]:
+def _values(compared: Iterable[tuple[ast.expr, ast.expr]]) -> Iterator[tuple[object, object]]:
     """The values of both sides where both are literals in full."""
-    for one, other in zip(left, right, strict=True):
+    for one, other in compared:
         whole = not any(isinstance(n, ast.Constant) and n.value is ... for side in (one, other) for n in ast.walk(side))
         with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             yield from [(ast.literal_eval(one), ast.literal_eval(other))] if whole else ()

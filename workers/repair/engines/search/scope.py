@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -124,20 +124,14 @@ class ModuleScope:
     @cached_property
     def parts(self) -> dict[str, tuple[str, ...]]:
         """What is read of each name: `a.b`, `a.c`."""
-        found: dict[str, dict[str, None]] = {}
-        for node in self._nodes:
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found.setdefault(node.value.id, {})[node.attr] = None
-        return {name: tuple(attributes) for name, attributes in found.items()}
+        reads = (n for n in self._nodes if isinstance(n, ast.Attribute))
+        return _grouped((n.value.id, n.attr) for n in reads if isinstance(n.value, ast.Name))
 
     @cached_property
     def intermediates(self) -> dict[str, tuple[str, ...]]:
         """By which attributes each attribute is reached: "b" by "c" in `a.c.b`."""
-        found: dict[str, dict[str, None]] = {}
-        for node in self._nodes:
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-                found.setdefault(node.attr, {})[node.value.attr] = None
-        return {name: tuple(intermediates) for name, intermediates in found.items()}
+        reads = (n for n in self._nodes if isinstance(n, ast.Attribute))
+        return _grouped((n.attr, n.value.attr) for n in reads if isinstance(n.value, ast.Attribute))
 
     @cached_property
     def statement_calls(self) -> tuple[CallUsage, ...]:
@@ -196,6 +190,14 @@ class ModuleScope:
                 found[scope.name] = scope
                 queue.extend(scope.bases)
         return tuple(found.values())
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """The second of each pair by the first, each once, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for name, other in pairs:
+        found.setdefault(name, {})[other] = None
+    return {name: tuple(others) for name, others in found.items()}
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
