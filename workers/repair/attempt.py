@@ -12,7 +12,7 @@ from memory.model import AttemptOutcome, Failure
 from memory.skills import tried_as
 from workers.redaction import redact
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
-from workers.repair.result import First
+from workers.repair.result import FirstPlausible
 from workers.repair.time_allowance import Deadline
 from workers.sandbox.report import shortened
 
@@ -38,11 +38,12 @@ class AttemptTally:
     """
 
     failure: Failure
+    began: float = field(default_factory=time.monotonic)
     candidates: int = 0
     rivals: int = 0
     wasted: int = 0
     plausible: int = 0
-    first: First | None = None
+    first: FirstPlausible | None = None
     nearest: ScreenVerdict | None = None
     tried: Counter[str] = field(default_factory=Counter)
 
@@ -54,7 +55,7 @@ class AttemptTally:
             self.tried[name] += self.first is None
         self._judge(verdict)
         if verdict.plausible and self.first is None:
-            self.first = First(candidates=self.candidates, at=time.monotonic())
+            self.first = FirstPlausible(candidates=self.candidates, seconds=time.monotonic() - self.began)
 
     def add_rival(self, verdict: ScreenVerdict) -> None:
         """Count a verdict on one of the others."""

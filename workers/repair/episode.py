@@ -239,11 +239,13 @@ class _Loop:
 
     def _try(self, engine: Engine, decision: Decision, before: list[Attempt]) -> Attempt:
         """One strategy's attempt, stored, concluded and remembered."""
+        began = time.monotonic()
         result = engine.attempt(decision)
         self._after = aftermath_of(result)
         if self._first is None and result.first is not None:
             candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
-            self._first = FirstPlausible(candidates=candidates, seconds=result.first.at - self._case.started)
+            seconds = began - self._case.started + result.first.seconds
+            self._first = FirstPlausible(candidates=candidates, seconds=seconds)
         self._late = self._late or result.late
         attempt = attempt_of(decision, result)
         self._deps.progress(f"{attempt.reflection.partition('. ')[0].removesuffix('.')}")

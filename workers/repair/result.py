@@ -34,16 +34,8 @@ class RepairStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class First:
-    """The first plausible candidate: after how many, itself included, and when by time.monotonic()."""
-
-    candidates: int
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPlausible:
-    """How many candidates were tried up to the first plausible one, over all attempts, and seconds since the start."""
+    """How many candidates were tried up to the first plausible one, and seconds since the start: of an attempt, or of all."""
 
     candidates: int
     seconds: float
@@ -68,7 +60,7 @@ class AttemptResult:
     fixed: int = 0
     path: str = ""
     nearest: NearMiss | None = None
-    first: First | None = None
+    first: FirstPlausible | None = None
     tried: Mapping[str, int] = field(default_factory=dict)
     moved: bool = False
     wasted: int = 0

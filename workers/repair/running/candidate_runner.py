@@ -72,8 +72,7 @@ class TimeoutSchedule:
 
     def next(self) -> ScheduledCandidate | None:
         """The next candidate; None while nothing is left to do, which `retry_later` can change."""
-        step = self._next()
-        if step is not None:
+        if (step := self._next()) is not None:
             self._tries[step.level] += 1
         return step
 
