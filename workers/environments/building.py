@@ -9,7 +9,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -23,9 +23,8 @@ from workers.environments.editable import build_inputs, editable_wheel, stated_m
 from workers.environments.fetching import RemoteFile, digest, fetched
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import LockedWheel, Resolver, Wanted, usable
-from workers.environments.store import EnvironmentStore
 from workers.environments.tree_files import TreeFiles, toml
-from workers.environments.uv_command import NoIndex, PackageIndexes, run_uv
+from workers.environments.uv_command import NoIndex, run_uv
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
 
@@ -106,36 +105,20 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Builder:
-    """Makes environments for one interpreter. `nested` counts the builds that wait for this one.
-
-    `printed` holds lines of the progress that come once, however many environments are made.
-    """
+class Builder(Resolver):
+    """Makes environments for one interpreter. `nested` counts the builds that wait for this one."""
 
     sandbox: Sandbox
-    store: EnvironmentStore
-    interpreter: Interpreter
-    given: PackageIndexes
-    progress: Callable[[str], None]
     limits: Limits = BUILD_LIMITS
     nested: int = 0
-    printed: set[str] = field(default_factory=set)
 
     def environment(self, wanted: Wanted, local: Sequence[LockedWheel] = ()) -> tuple[Path, Mapping[str, str]]:
         """The python of an environment with what is wanted and the `local` wheels, and its versions by name.
 
         Raises CannotRun with one line.
         """
-        resolver = Resolver(
-            interpreter=self.interpreter,
-            given=self.given,
-            cache_directory=self.store.uv_cache,
-            build=self.wheel_of,
-            progress=self.progress,
-            printed=self.printed,
-        )
         with TemporaryDirectory(prefix="apprentice-lock-") as place:
-            found = resolver.locked(wanted, Path(place)) if wanted.requirements else ()
+            found = self.locked(wanted, Path(place)) if wanted.requirements else ()
         wheels = (*found, *local)
 
         def fill(new: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from workers.environments.fetching import RemoteFile
 from workers.environments.interpreters import Interpreter
+from workers.environments.store import EnvironmentStore
 from workers.environments.uv_command import PackageIndexes, UvFailed, run_uv
 from workers.errors import CannotRun
 
@@ -48,15 +50,21 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolver:
-    """Resolves on one interpreter. `build` makes a wheel of a source distribution, `printed` holds lines that come once."""
+class Resolver(ABC):
+    """Resolves on one interpreter.
 
+    `printed` holds lines of the progress that come once, however many environments are made.
+    """
+
+    store: EnvironmentStore
     interpreter: Interpreter
     given: PackageIndexes
-    cache_directory: Path
-    build: Callable[[RemoteFile], Path]
     progress: Callable[[str], None]
     printed: set[str] = field(default_factory=set)
+
+    @abstractmethod
+    def wheel_of(self, source: RemoteFile) -> Path:
+        """The wheel of a source distribution."""
 
     def locked(self, wanted: Wanted, place: Path) -> tuple[LockedWheel, ...]:
         """The wheels; `place` is an empty directory for uv's files. Raises CannotRun with uv's reason.
@@ -102,7 +110,7 @@ class Resolver:
             unbuilt = [each for each in found if not each.file.filename.endswith(".whl")]
             if not unbuilt:
                 return found
-            built |= {each.name: self.build(each.file) for each in unbuilt}
+            built |= {each.name: self.wheel_of(each.file) for each in unbuilt}
 
     def _say_once(self, line: str) -> None:
         if line not in self.printed:
@@ -129,7 +137,7 @@ class Resolver:
             *(f"--find-links={wheel.parent}" for wheel in built),
             *([f"--exclude-newer={wanted.before}"] if wanted.before else []),
             at=place,
-            cache_directory=self.cache_directory,
+            cache_directory=self.store.uv_cache,
             given=given,
         )
         markers, tags = self.interpreter.markers(), self.interpreter.tags()
