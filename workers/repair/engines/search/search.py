@@ -73,34 +73,6 @@ def _texts(edit: Edit, region: Region, start: int, end: int) -> tuple[str, str]:
     return region.text(start, end), spliced(region.data[start:end], inside).decode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighing:
-    """How templates and shapes are weighed in this search."""
-
-    failure: Failure
-    strategies: frozenset[str]
-    replay: Mapping[EditShape, float]
-    template_weight: Mapping[str, float]
-
-    def base(self, suspect: float, template: Template) -> float:
-        """The score of a template's best edit at a suspect, without replay."""
-        learned = self.template_weight.get(template.name, 1.0)
-        return min(1.0, math.pow(suspect, PLACE) * math.pow(template.prior_for(self.failure.family), KIND) * learned)
-
-    def bound(self, suspect: float, template: Template, weight: float = 1.0) -> float:
-        """The most that an edit of a template can score at a suspect, if it weighs no more than `weight`."""
-        lifts = [lift for shape, lift in self.replay.items() if shape.template == template.name]
-        return _lifted(self.base(suspect, template) * weight, max(lifts, default=0.0))
-
-    def weighed(self, draft: EditDraft) -> EditDraft | None:
-        """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
-        replayed = any(shape.template == draft.template.name for shape in self.replay)
-        weight = self.replay.get(draft.shape) if replayed else None
-        if weight is not None:
-            return replace(draft, score=_lifted(draft.score, weight), learned=True)
-        return draft if draft.template.strategy in self.strategies else None
-
-
 def _lifted(score: float, weight: float) -> float:
     return score + (1.0 - score) * LIFT * weight
 
@@ -126,17 +98,31 @@ class SearchSpace:
         whatever their strategy, so that no strategy at all means those alone. Equal arguments give equal candidates.
         """
         chosen = frozenset(STRATEGIES if strategies is None else strategies)
-        weighing = Weighing(failure=self.failure, strategies=chosen, replay=replay, template_weight=self.weights)
-        search = _Search(weighing, ProjectSources(self.sources), seed)
+        search = _Search(self, chosen, replay, seed)
         by_path: dict[str, dict[int, float]] = {}
         for suspect in self.suspects:
             if suspect.path in self.sources and not is_test_path(suspect.path):
                 lines = by_path.setdefault(suspect.path, {})
                 lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
         for path, lines in by_path.items():
-            search.push(search.bound(max(lines.values())), partial(search.open_module, self.sources, path, lines))
+            search.push(search.most(max(lines.values())), partial(search.open_module, path, lines))
         texts = {path: self.sources[path] for path in by_path} if self.failure.family is Family.SYNTAX else {}
-        return chain(_mended(texts, weighing), _candidates(search.drafts()))
+        return chain(self._mended(texts if MENDING in chosen else {}), _candidates(search.drafts()))
+
+    def _mended(self, texts: Mapping[str, str]) -> Iterator[Candidate]:
+        """What the texts that do not parse may have been meant to be: no template can be asked, as there is no tree."""
+        for path, text in texts.items():
+            for made in mended(text):
+                yield Candidate(
+                    path=path,
+                    source=made.text,
+                    line=made.line,
+                    function="",
+                    template=made.template,
+                    strategy=MENDING,
+                    shape=EditShape(template=made.template, before="", after=""),
+                    score=made.weight * self.weights.get(made.template, 1.0),
+                )
 
     def on(self, path: str, lines: Collection[int]) -> SearchSpace:
         """The same with the suspects on these lines of a file alone."""
@@ -180,12 +166,16 @@ class SearchSpace:
 class _Search:
     """A heap of edits and of sources of edits, the most promising first; ties are broken by the seed."""
 
-    def __init__(self, weighing: Weighing, project: ProjectSources, seed: int) -> None:
-        self.weighing = weighing
-        self.project = project
-        replayed = {shape.template for shape in weighing.replay}
-        self.templates = [t for t in all_templates() if t.strategy in weighing.strategies or t.name in replayed]
-        self.clues = clues_of(weighing.failure)
+    def __init__(
+        self, space: SearchSpace, strategies: frozenset[str], replay: Mapping[EditShape, float], seed: int
+    ) -> None:
+        self._space = space
+        self._strategies = strategies
+        self._replay = replay
+        self._project = ProjectSources(space.sources)
+        replayed = {shape.template for shape in replay}
+        self._templates = [t for t in all_templates() if t.strategy in strategies or t.name in replayed]
+        self._clues = clues_of(space.failure)
         self._ties = random.Random(seed)  # noqa: S311  # ties, not secrets
         self._heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = []
         self._numbers = count()
@@ -204,13 +194,32 @@ class _Search:
                 for draft in item():
                     self.push(draft.score, draft)
 
-    def bound(self, suspect: float) -> float:
+    def most(self, suspect: float) -> float:
         """The most that any edit can score at a suspect."""
-        return max((self.weighing.bound(suspect, template) for template in self.templates), default=0.0)
+        return max((self._bound(suspect, template) for template in self._templates), default=0.0)
 
-    def open_module(self, sources: Mapping[str, str], path: str, lines: Mapping[int, float]) -> Iterable[EditDraft]:
+    def _base(self, suspect: float, template: Template) -> float:
+        """The score of a template's best edit at a suspect, without replay."""
+        learned = self._space.weights.get(template.name, 1.0)
+        likely = template.prior_for(self._space.failure.family)
+        return min(1.0, math.pow(suspect, PLACE) * math.pow(likely, KIND) * learned)
+
+    def _bound(self, suspect: float, template: Template, weight: float = 1.0) -> float:
+        """The most that an edit of a template can score at a suspect, if it weighs no more than `weight`."""
+        lifts = [lift for shape, lift in self._replay.items() if shape.template == template.name]
+        return _lifted(self._base(suspect, template) * weight, max(lifts, default=0.0))
+
+    def _weighed(self, draft: EditDraft) -> EditDraft | None:
+        """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
+        replayed = any(shape.template == draft.template.name for shape in self._replay)
+        weight = self._replay.get(draft.shape) if replayed else None
+        if weight is not None:
+            return replace(draft, score=_lifted(draft.score, weight), learned=True)
+        return draft if draft.template.strategy in self._strategies else None
+
+    def open_module(self, path: str, lines: Mapping[int, float]) -> Iterable[EditDraft]:
         try:
-            module = SourceModule(path, sources[path])
+            module = SourceModule(path, self._space.sources[path])
         except PARSE_ERRORS:
             return ()
         by_extent: dict[Extent, dict[int, float]] = {}
@@ -218,7 +227,7 @@ class _Search:
             if (extent := module.extent_at(line)) is not None:
                 by_extent.setdefault(extent, {})[line] = score
         for extent, scores in by_extent.items():
-            self.push(self.bound(max(scores.values())), partial(self._open_region, module, extent, scores))
+            self.push(self.most(max(scores.values())), partial(self._open_region, module, extent, scores))
         return ()
 
     def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[EditDraft]:
@@ -226,13 +235,13 @@ class _Search:
         if region is None:
             return ()
         for unit, score in _units(region, lines).items():
-            site = Site(region, unit, self.project, self.weighing.failure, self.clues)
+            site = Site(region, unit, self._project, self._space.failure, self._clues)
             score *= _place(site)
             nodes = tuple(unit.nodes())
-            for template in self.templates:
+            for template in self._templates:
                 at = [node for node in nodes if isinstance(node, template.node)]
                 if at:
-                    self.push(self.weighing.bound(score, template), partial(self._drafts, site, template, at, score))
+                    self.push(self._bound(score, template), partial(self._drafts, site, template, at, score))
         return ()
 
     def _drafts(
@@ -245,17 +254,17 @@ class _Search:
         self, edits: Iterator[Edit], site: Site, template: Template, suspect: float, most: float
     ) -> Iterator[EditDraft]:
         """The next few edits at a node, none of which weighs above `most`; the rest is made when nothing better is at hand."""
-        base = self.weighing.base(suspect, template)
+        base = self._base(suspect, template)
         some = list(islice(edits, MADE))
         for edit in (edit for edit in some if edit.weight):
             score = base * min(edit.weight, most) * _relevance(edit, site)
             made = EditDraft(site=site, template=template, edit=edit, score=score)
-            if (draft := self.weighing.weighed(made)) is not None:
+            if (draft := self._weighed(made)) is not None:
                 yield draft
         if len(some) == MADE:
             most = min(most, max(edit.weight for edit in some))
             rest = partial(self._some, edits, site, template, suspect, most)
-            self.push(self.weighing.bound(suspect, template, most), rest)
+            self.push(self._bound(suspect, template, most), rest)
 
 
 def _relevance(edit: Edit, site: Site) -> float:
@@ -304,22 +313,6 @@ def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
         if compiled is not None and key not in known:
             known.add(key)
             yield _candidate(draft, edited)
-
-
-def _mended(texts: Mapping[str, str], weighing: Weighing) -> Iterator[Candidate]:
-    """What the texts that do not parse may have been meant to be: no template can be asked, as there is no tree."""
-    for path, text in texts.items() if MENDING in weighing.strategies else ():
-        for made in mended(text):
-            yield Candidate(
-                path=path,
-                source=made.text,
-                line=made.line,
-                function="",
-                template=made.template,
-                strategy=MENDING,
-                shape=EditShape(template=made.template, before="", after=""),
-                score=made.weight * weighing.template_weight.get(made.template, 1.0),
-            )
 
 
 def _candidate(draft: EditDraft, edited: bytes) -> Candidate:
