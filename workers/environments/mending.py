@@ -134,11 +134,10 @@ def _parsed(lines: tuple[str, ...]) -> list[Requirement]:
 
 def _add_missing(case: _Case) -> Plan | None:
     """All distributions whose lack the run shows, at once: each new environment costs time."""
-    plan = case.plan
     for why, distribution in _missing(case):
-        if distribution and not _Case(plan, case.failure, case.files).has(distribution):
-            plan = _with_distribution(_Case(plan, case.failure, case.files), distribution, why)
-    return plan
+        if distribution and not case.has(distribution):
+            case = replace(case, plan=_with_distribution(case, distribution, why))
+    return case.plan
 
 
 def _missing(case: _Case) -> Iterator[tuple[str, str]]:

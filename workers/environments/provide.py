@@ -36,9 +36,9 @@ from workers.environments.tree_files import TreeFiles
 from workers.environments.uv_command import NoIndex, indexes
 from workers.errors import BadInput, CannotRun
 from workers.git_command import run_git
-from workers.ports import Ending, Limits, Sandbox
+from workers.ports import Limits, Sandbox
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, TestRun, discover, run_tests
+from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover, run_tests
 
 SECONDS_FOR_ANOTHER_PLAN = 300.0
 """After so many seconds no further plan is begun, and no plan is mended any more."""
@@ -252,14 +252,13 @@ class Provider:
     def _run(self, tree: Path, made: Environment) -> TestReport:
         if made.installed:
             self.progress("trying the tests in the new environment")
-        run = self._trial(tree, made, TRIAL_SECONDS)
-        if run.completed.ending is Ending.WALL_TIME and not run.report.results:
-            run = self._trial(tree, made, LONGER_TRIAL_SECONDS)
-        return run.report
-
-    def _trial(self, tree: Path, made: Environment, seconds: float) -> TestRun:
-        limits = replace(self.limits.within(seconds), output_kb=TRIAL_OUTPUT_KB)
-        return run_tests(self.sandbox, _project(tree, made), overlay=_generated(made, tree), limits=limits)
+        project, added = _project(tree, made), _generated(made, tree)
+        for seconds in (TRIAL_SECONDS, LONGER_TRIAL_SECONDS):
+            limits = replace(self.limits.within(seconds), output_kb=TRIAL_OUTPUT_KB)
+            report = run_tests(self.sandbox, project, overlay=added, limits=limits).report
+            if report.results or not report.out_of_time:
+                break
+        return report
 
     def _known(self, plan: Plan, tree: Path) -> Environment | None:
         """What was made of a plan before, if nothing that decides it has changed since."""
