@@ -26,7 +26,6 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.repair.importers.commits import Clone, Commit
 from memory.model import Failure, Family
-from workers.repair.classify import Clues
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import SourceModule
@@ -176,7 +175,7 @@ def _made(site: Site, edit: Edit, wanted: bytes) -> str:
 
 
 def _sites(fix: Fix) -> Iterator[Site]:
-    module, sources = SourceModule(fix.path, fix.old), ProjectSources(fix.project)
+    module, sources = SourceModule(fix.path, fix.old), ProjectSources(fix.project, fix.failure)
     seen: set[int] = set()
     for line in sorted(changed_lines(fix.old, fix.new)):
         extent = module.extent_at(line)
@@ -184,7 +183,7 @@ def _sites(fix: Fix) -> Iterator[Site]:
         unit = region.unit_at(line) if region else None
         if region and unit and id(unit) not in seen:
             seen.add(id(unit))
-            yield Site(region, unit, sources, fix.failure, Clues())
+            yield Site(region, unit, sources)
 
 
 def changed_lines(old: str, new: str) -> set[int]:

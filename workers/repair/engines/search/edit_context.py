@@ -9,9 +9,7 @@ from itertools import chain
 
 import libcst as cst
 
-from memory.model import Failure
 from memory.parsing import parse_expression
-from workers.repair.classify import Clues
 from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.evidence import Evidence
 from workers.repair.engines.search.project import Examples, ProjectSources
@@ -87,12 +85,12 @@ _ASKING = (*_CONDITIONS, cst.Comparison, cst.ComparisonTarget)
 class Site:
     """One statement of one region, and what is known about it."""
 
-    def __init__(self, region: Region, unit: Unit, project: ProjectSources, failure: Failure, clues: Clues) -> None:
+    def __init__(self, region: Region, unit: Unit, project: ProjectSources) -> None:
         self.region = region
         self.unit = unit
         self.project = project
-        self.failure = failure
-        self.clues = clues
+        self.failure = project.failure
+        self.clues = project.clues
 
     # What is written here
 
@@ -183,7 +181,7 @@ class Site:
     @property
     def evidence(self) -> Evidence:
         """What the failing tests and the message show."""
-        return self.project.evidence(self.failure)
+        return self.project.evidence
 
     @cached_property
     def examples(self) -> Examples:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from memory.model import Failure
 from memory.parsing import parsed
-from workers.repair.classify import is_test_path
+from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.evidence import Evidence, evidence_of
 from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called
 
@@ -99,20 +99,20 @@ def _parsed(texts: Iterable[str]) -> Iterator[ast.Module]:
 
 
 class ProjectSources:
-    """All sources of the project, searched on demand."""
+    """All sources of the project, searched on demand, and its failure."""
 
-    def __init__(self, sources: Mapping[str, str]) -> None:
+    def __init__(self, sources: Mapping[str, str], failure: Failure) -> None:
+        self.failure = failure
+        self.clues = clues_of(failure)
         self._sources = {path: text for path, text in sources.items() if not is_test_path(path)}
         self._tests = {path: text for path, text in sources.items() if is_test_path(path)}
         self._examples: dict[tuple[str, str], Examples] = {}
         self._signatures: dict[str, tuple[Signature, ...]] = {}
-        self._evidence: tuple[Failure, Evidence] | None = None
 
-    def evidence(self, failure: Failure) -> Evidence:
-        """What a failure shows; read once."""
-        if self._evidence is None or self._evidence[0] is not failure:
-            self._evidence = failure, evidence_of(failure, self._tests)
-        return self._evidence[1]
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the failing tests and the message show."""
+        return evidence_of(self.failure, self._tests)
 
     def examples(self, name: str, docstring: str) -> Examples:
         """What the project's tests and a function's docstring show of it; asked once for each."""

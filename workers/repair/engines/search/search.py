@@ -24,7 +24,7 @@ from memory.model import EditShape, Failure, Family
 from memory.parsing import PARSE_ERRORS
 from memory.skills import composed, name_of
 from workers.line_matching import LineMatcher
-from workers.repair.classify import clues_of, is_test_path
+from workers.repair.classify import is_test_path
 from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.outline import deciding_lines
@@ -172,10 +172,9 @@ class _Search:
         self._space = space
         self._strategies = strategies
         self._replay = replay
-        self._project = ProjectSources(space.sources)
+        self._project = ProjectSources(space.sources, space.failure)
         replayed = {shape.template for shape in replay}
         self._templates = [t for t in all_templates() if t.strategy in strategies or t.name in replayed]
-        self._clues = clues_of(space.failure)
         self._ties = random.Random(seed)  # noqa: S311  # ties, not secrets
         self._heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = []
         self._numbers = count()
@@ -235,7 +234,7 @@ class _Search:
         if region is None:
             return ()
         for unit, score in _units(region, lines).items():
-            site = Site(region, unit, self._project, self._space.failure, self._clues)
+            site = Site(region, unit, self._project)
             score *= _place(site)
             nodes = tuple(unit.nodes())
             for template in self._templates:
