@@ -43,18 +43,8 @@ class Line(NamedTuple):
             text = text[os.write(self.outgoing, text) :]
 
 
-class Child(NamedTuple):
-    """How a forked process ended: `answer` is None when it died without one, `cpu` the seconds that it computed."""
-
-    answer: Message | None
-    ended: str
-    cpu: float
-
-
-def answer_of(child: Child, how: str) -> Message:
-    """The answer to a request, from what became of the process that tried it."""
-    return dict(child.answer or {}, how=how, ended=child.ended, cpu=child.cpu)
-
+UNTRIED: Message = {"ended": "died", "cpu": 0.0}
+"""The end of what was not tried."""
 
 _answered: list[int] = []
 """Children that have answered, to be waited for before the next one."""
@@ -72,10 +62,11 @@ class Fork(NamedTuple):
         os.write(self.pipe, json.dumps([message, spent]).encode() + b"\n")
         os._exit(0)
 
-    def wait(self, wall: float) -> Child:
+    def wait(self, wall: float, how: str) -> Message:
         """In the parent: wait `wall` seconds at most, then kill what is left of the child's process group.
 
-        A child that has answered runs no more code; it ends by itself, and is reaped later.
+        The answer of the child, if any, with `how` it was tried, how it ended and the seconds that it computed. A child that
+        has answered runs no more code; it ends by itself, and is reaped later.
         """
         deadline = time.monotonic() + wall
         text = _read_line(self.pipe, self.pid, deadline)
@@ -85,9 +76,9 @@ class Fork(NamedTuple):
         if text.endswith(b"\n"):
             _answered.append(self.pid)
             answer, spent = json.loads(text)
-            return Child(answer, "answered", spent)
+            return dict(answer or {}, how=how, ended="answered", cpu=spent)
         _, status, usage = os.wait4(self.pid, 0)
-        return Child(None, _cause(status, late), usage.ru_utime + usage.ru_stime)
+        return {"how": how, "ended": _cause(status, late), "cpu": usage.ru_utime + usage.ru_stime}
 
 
 def fork(cpu: float) -> Fork:
@@ -105,11 +96,11 @@ def fork(cpu: float) -> Fork:
     return Fork(0, sending)
 
 
-def in_child(body: Callable[[], Message], cpu: float, wall: float) -> Child:
-    """Run `body` in a fork under both caps, in seconds."""
+def in_child(body: Callable[[], Message], cpu: float, wall: float) -> Message:
+    """Run `body`, which swaps code, in a fork under both caps, in seconds."""
     side = fork(cpu)
     if side.pid:
-        return side.wait(wall)
+        return side.wait(wall, "swap")
     try:
         side.leave(body())
     finally:

@@ -33,7 +33,7 @@ import _pytest.config
 import pytest
 
 from .batch import Board, PlannedEdit, Unwatchable, WatchedState, brief, roots, swap, try_together
-from .children import Child, Fork, Line, Message, answer_of, fork, in_child
+from .children import UNTRIED, Fork, Line, Message, fork, in_child
 from .codeswap import AppliedEdit, Loaded, Recorder, Source, Swap, Unswappable
 from .compare import observe
 from .trial import Trial
@@ -83,13 +83,13 @@ class Collecting:
             return _tried(session, request, trial, lambda: swap(before))
 
         _forget_output()
-        return answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap")
+        return in_child(body, request["cpu"][0], request["wall"])
 
     def _together(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
         """Try several edits in one fork; `briefs` tells of the first ones."""
         state = self._watched(session, trial, request)
         if state is None:
-            return dict(answer_of(Child(None, "died", 0.0), "swap"), briefs=[])
+            return dict(UNTRIED, how="swap", briefs=[])
         plans = [PlannedEdit(source, self._swaps(dict(request, source=source))) for source in request["sources"]]
         board = Board()
 
@@ -100,7 +100,7 @@ class Collecting:
             return {}
 
         _forget_output()
-        answer = answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap")
+        answer = in_child(body, request["cpu"][0], request["wall"])
         return dict(answer, briefs=board.read())
 
     def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> WatchedState | None:
@@ -283,13 +283,13 @@ class ForkPlugin:
             edit.make()
             answer = warm.ask(edit.request)
             if answer is None and (request["path"] in early or request["sources"]):
-                answer = answer_of(Child(None, "died", 0.0), "early")
+                answer = dict(UNTRIED, how="early")
             for step in _steps(request) if answer is None else ():
                 side = fork(step["cpu"][1])
                 if not side.pid:
                     self._take(FreshImport(side, step))
                     return
-                answer = answer_of(side.wait(step["wall"]), "fresh")
+                answer = side.wait(step["wall"], "fresh")
                 if not answer.get("done"):
                     break
             assert answer is not None, "every request has a step"
