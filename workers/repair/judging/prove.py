@@ -58,11 +58,6 @@ def enough_for(report: TestReport) -> float:
     return TIMES_SUITE * sum(result.seconds for result in report.results) + STARTING_SECONDS
 
 
-def _split(test: str) -> tuple[str, tuple[str]]:
-    path, _, name = test.partition("::")
-    return path, (name,)
-
-
 def _with_skips(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
     """Those of `tests`, files and classes, of which something is skipped or expected to fail."""
     left_out = [r.id for r in report.results if r.outcome in (TestOutcome.SKIPPED, TestOutcome.XFAILED)]
@@ -286,8 +281,8 @@ class Prover:
     @cached_property
     def _plain_tests(self) -> Sequence[str]:
         functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
-        tree = self._project.tree
-        found = [test for test in functions if defines(tree, *_split(test)) and is_plain(tree, test)]
+        tree, split = self._project.tree, ((test, test.partition("::")) for test in functions)
+        found = [test for test, (path, _, name) in split if defines(tree, path, [name]) and is_plain(tree, test)]
         return found[:MOST_PLAIN]
 
     def _run_plainly(self, tests: Sequence[str], overlay: Mapping[str, bytes]) -> Mapping[str, TestResult]:
