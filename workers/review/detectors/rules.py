@@ -14,7 +14,7 @@ from workers.review.detectors.detector import Category
 
 RUFF_SELECT = (
     *("E711", "E713", "E714", "E721", "E722", "E9", "F", "PLE", "PLW", "B", "S"),
-    *("ASYNC1", "ASYNC2", "YTT", "LOG", "G010", "G101", "ISC004", "PIE794", "PIE796", "RET503"),
+    *("ASYNC1", "ASYNC2", "YTT", "LOG", "G010", "G101", "ISC004", "PIE794", "PIE796"),
     *("RUF006", "RUF008", "RUF009", "RUF013", "RUF015", "RUF016", "RUF017", "RUF018", "RUF024", "RUF026"),
     *("RUF030", "RUF032", "RUF033", "RUF034", "RUF040", "RUF048", "RUF060", "RUF064", "RUF071"),
     *("SIM107", "SIM115", "SIM118", "SIM201", "SIM202", "SIM208", "SIM210", "SIM211", "SIM22", "SIM910"),
@@ -53,7 +53,7 @@ _MAJOR_BUGS = (
 )
 _MINOR_BUGS = (
     *("E711", "E713", "E714", "E721", "F811", "PLW", "B", "ASYNC", "YTT", "LOG", "G010", "G101", "ISC004"),
-    *("RET503", "RUF009", "RUF013", "RUF018", "RUF026", "RUF030", "RUF032", "RUF033", "RUF034", "RUF040", "RUF048"),
+    *("RUF009", "RUF013", "RUF018", "RUF026", "RUF030", "RUF032", "RUF033", "RUF034", "RUF040", "RUF048"),
     *("RUF060", "RUF064", "RUF071", "SIM115"),
 )
 """By whole codes where a family is mostly taste: what a project selects beside ours is not called a bug."""

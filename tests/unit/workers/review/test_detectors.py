@@ -245,10 +245,11 @@ def test_what_we_select_ourselves_is_more_than_style() -> None:
     assert {code for code in with_codes if kind_of(code)[0] is Category.STYLE} <= {"F541"}
 
 
-def test_a_comparison_with_true_or_false_is_a_choice() -> None:
-    """What is compared may be no truth value, and then the comparison means something else than the value alone."""
-    assert not any(is_of("E712", code) for code in RUFF_SELECT)
-    assert kind_of("E712")[0] is Category.STYLE
+@pytest.mark.parametrize("rule", ["E712", "RET503"])
+def test_what_is_mostly_meant_is_a_choice(rule: str) -> None:
+    """What is compared with True may be no truth value, and a function that ends without a value mostly means None."""
+    assert not any(is_of(rule, code) for code in RUFF_SELECT)
+    assert kind_of(rule)[0] is Category.STYLE
 
 
 def test_bandits_rules_have_twins() -> None:
