@@ -138,6 +138,13 @@ def test_the_call_that_an_error_calls_wrong_comes_first() -> None:
     assert ["set(room)" in less[0], "set(room.size)" in less[1]] == [True, True]
 
 
+def test_a_value_with_the_name_of_a_parameter_is_passed_on_first() -> None:
+    """A call that could take what is at hand under the same name gets it before any other argument."""
+    source = "def soa(zone, kind=1, txn=None):\n    return zone\n\n\ndef sign(zone, txn):\n    return soa(zone)\n"
+    found = [each.source for each in candidates(source, strategies=["calls"])]
+    assert "soa(zone, txn=txn)" in found[0]
+
+
 def test_a_candidate_tells_where_it_is() -> None:
     """Line and dotted function name are those of the edit, in classes and at the top level."""
     found = candidates(strategies=("operators",))

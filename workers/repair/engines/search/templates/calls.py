@@ -75,8 +75,10 @@ def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     count = sum(arg.keyword is None for arg in node.args)
     ways = signatures(node, site)
     wanted = [p for s in ways for p in s.parameters[count:] if p not in named]
-    lacking = any(count + len(named) < s.required for s in ways)
-    for parameter, rank in fading(dict.fromkeys((*site.clues.missing, *wanted)), first=1.0 if lacking else 0.7):
+    passed_on = [p for p in wanted if p in site.local_variables]
+    likely = bool(passed_on) or any(count + len(named) < s.required for s in ways)
+    parameters = dict.fromkeys((*site.clues.missing, *passed_on, *wanted))
+    for parameter, rank in fading(parameters, first=1.0 if likely else 0.7):
         prefix = "" if not named and parameter in wanted[:1] else f"{parameter}="
         for value, weight in fading(_values(parameter, site), step=0.2):
             yield site.replace(node, _call(node, site, [*given, prefix + value]), weight=rank * weight)
