@@ -144,7 +144,7 @@ def test_fix_with_everything_and_with_the_verdict_alone(home: Path, tmp_path: Pa
             "  operators   0.77         1           300              proven",
             "  boundaries: 2 candidates tried, none makes the failing tests pass. The fault needs another kind of edit, or lies on other lines.",
             "  operators: comparison_operator at shop/till.py:24 is proven after 1 candidate.",
-            "  321 test runs; # s for proofs",
+            "  322 test runs; # s for proofs",
             "why: apprentice why <decision>",
         ]
     )

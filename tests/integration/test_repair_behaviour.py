@@ -145,6 +145,11 @@ def compared(each: Sequence[tuple[Candidate, Observed]]) -> PlausibleEdits:
     return PlausibleEdits(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
 
 
+def comparer(project: Project) -> Comparer:
+    sources = {TILL: (project.tree / TILL).read_text(encoding="utf-8")}
+    return Comparer(sources=sources, failure=FAILURE, suspicion=1.0, verdicts={})
+
+
 def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: RunnerPool) -> None:
     """The edited function is called as the tests were seen to call it, and with arguments like theirs."""
     seen = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
@@ -168,13 +173,34 @@ def test_edits_that_do_the_same_agree(shop: Project, screen: RunnerPool) -> None
     assert clusters(compared([(each, observed(screen, each, wanted())) for each in edits])) == [[0, 1]]
 
 
-def test_the_time_of_day_tells_no_edits_apart(shop: Project, screen: RunnerPool) -> None:
-    """Each call sees the same clock, which goes on while it runs."""
-    codes = ("best + int(time.time() * 1e6)", "int(time.time() * 1e6) + best", "best + (time.time() < time.time())")
-    edits = [edit(shop, "return best", f"import time\n    return {code}") for code in codes]
+@pytest.mark.parametrize(
+    ("module", "value"),
+    [
+        ("time", "int(time.time() * 1e6)"),
+        ("random", "random.randrange(10**6)"),
+        ("uuid", "uuid.uuid4().int"),
+        ("secrets", "secrets.randbits(20)"),
+    ],
+)
+def test_time_and_chance_tell_no_edits_apart(shop: Project, screen: RunnerPool, module: str, value: str) -> None:
+    """Each call sees the same clock and the same chance, which go on while it runs."""
+    codes = (f"best + {value}", f"{value} + best", f"best + ({value} != {value})")
+    edits = [edit(shop, "return best", f"import {module}\n    return {code}") for code in codes]
     seen = [(each, observed(screen, each, wanted())) for each in edits]
     assert clusters(compared(seen)) == [[0, 1], [2]]
     assert {call.call: call.text for call in seen[2][1].calls}["largest([3, 9, 5])"] == "4"
+
+
+@pytest.mark.parametrize(("often", "comparable"), [("len(amounts) == 3", True), ("True", False)])
+def test_what_ends_otherwise_each_time_is_not_compared(
+    shop: Project, screen: RunnerPool, often: str, comparable: bool
+) -> None:
+    """Calls that the kernel's chance decides about are left out, and edits are not compared where these are most calls."""
+    value = f"({often} and int.from_bytes(open('/dev/urandom', 'rb').read(8), 'big'))"
+    edits = tuple(edit(shop, "return best", f"return {code}") for code in (f"best + {value}", f"{value} + best"))
+    field = comparer(shop).compared(Shortlist(candidates=edits, thorough=True), screen.observed, 1)
+    assert field.comparable() is comparable
+    assert (clusters(field) == [[0, 1]]) is comparable
 
 
 def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: RunnerPool) -> None:
@@ -187,9 +213,7 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
         ),
         thorough=True,
     )
-    sources = {TILL: (shop.tree / TILL).read_text(encoding="utf-8")}
-    comparer = Comparer(sources=sources, failure=FAILURE, suspicion=1.0, verdicts={})
-    field = comparer.compared(listed, screen.observed, 1)
+    field = comparer(shop).compared(listed, screen.observed, 1)
     assert clusters(field) == [[0], [1, 2]]
     told = telling(field, 1, 0, "diff")
     assert told is not None

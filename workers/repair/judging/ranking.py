@@ -269,6 +269,7 @@ class Comparer:
         if len(candidates) > 1:
             wanted = _observe(candidates, seed)
             observed = [observe(candidate, wanted) for candidate in candidates]
+            observed[0] = _repeated(observed[0], observe(candidates[0], wanted))
             unedited = observe(candidates[0], msgspec.structs.replace(wanted, unedited=True))
         edits = (
             PlausibleEdit(
@@ -287,6 +288,15 @@ class Comparer:
             thorough=listed.thorough,
             suspicion=self.suspicion,
         )
+
+
+def _repeated(seen: Observed | None, again: Observed | None) -> Observed | None:
+    """Without the calls that end otherwise when the same edit is observed again, and without all if these are most of them."""
+    if seen is None or again is None:
+        return seen
+    ends = {(call.key, call.outcome) for call in again.calls}
+    kept = tuple(call for call in seen.calls if (call.key, call.outcome) in ends)
+    return msgspec.structs.replace(seen, calls=kept if 2 * len(kept) > len(seen.calls) else ())
 
 
 def _observe(candidates: Sequence[Candidate], seed: int) -> Observe:
