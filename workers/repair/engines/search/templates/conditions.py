@@ -48,7 +48,7 @@ def dropped_condition(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     yield site.replace(node, site.code(node.right))
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.53, families=(*_LOGIC, Family.NAME))
+@template(cst.CSTNode, strategy="guards", prior=0.59, families=(*_LOGIC, Family.NAME))
 def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
     if isinstance(node, cst.BooleanOperation):
@@ -74,7 +74,7 @@ def ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
     return below(node.body) if isinstance(node, (cst.If, cst.While, cst.IfExp)) else site.unit.nodes()
 
 
-@template(cst.IfExp, strategy="guards", prior=0.35, families=_LOGIC)
+@template(cst.IfExp, strategy="guards", prior=0.39, families=_LOGIC)
 def conditional_branches(node: cst.IfExp, site: Site) -> Iterator[Edit]:
     """`a if c else b` → `b if c else a`, `a`, `b`."""
     yield site.exchange(node.body, node.orelse, around=node)
@@ -97,7 +97,7 @@ def is_condition(node: cst.CSTNode, site: Site) -> bool:
     return False
 
 
-@template(cst.BaseExpression, strategy="operators", prior=0.39, families=_ALL_BUT_NAMES)
+@template(cst.BaseExpression, strategy="operators", prior=0.43, families=_ALL_BUT_NAMES)
 def negation(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`if a:` → `if not a:` and back."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
@@ -107,19 +107,19 @@ def negation(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"not {wrapped(site.code(node), 5)}", weight=0.4 if returned else 1.0)
 
 
-@template(cst.BooleanOperation, strategy="operators", prior=0.56, families=_ALL_BUT_NAMES)
+@template(cst.BooleanOperation, strategy="operators", prior=0.62, families=_ALL_BUT_NAMES)
 def boolean_operator(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     """`a and b` → `a or b` and back."""
     yield site.token(node.operator, "or" if isinstance(node.operator, cst.And) else "and", around=node)
 
 
-@template(cst.BooleanOperation, strategy="operators", prior=0.4, families=_ALL_BUT_NAMES)
+@template(cst.BooleanOperation, strategy="operators", prior=0.45, families=_ALL_BUT_NAMES)
 def swapped_sides(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     """`a or b` → `b or a`: which one is preferred, or asked first so that the other need not be."""
     yield site.replace(node, f"{site.operand(node.right, 5)} {site.code(node.operator)} {site.operand(node.left, 5)}")
 
 
-@template(cst.Comparison, strategy="operators", prior=0.26, families=_ALL_BUT_NAMES)
+@template(cst.Comparison, strategy="operators", prior=0.29, families=_ALL_BUT_NAMES)
 def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a in b` → `b in a`; `a < b < c` loses a side."""
     if len(node.comparisons) == 1:
@@ -133,7 +133,7 @@ def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
 
 
-@template(cst.BaseExpression, strategy="guards", prior=0.77, families=_LOGIC)
+@template(cst.BaseExpression, strategy="guards", prior=0.86, families=_LOGIC)
 def truth_or_none(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a is not None:`, `not a` → `a is None`, and back: empty or zero taken for absent."""
     if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
@@ -160,7 +160,7 @@ _PLACES = (
 """Where the value stood, by the interpreter's words."""
 
 
-@template(cst.BaseExpression, strategy="guards", prior=0.72, families=(Family.ATTRIBUTE, Family.TYPE))
+@template(cst.BaseExpression, strategy="guards", prior=0.8, families=(Family.ATTRIBUTE, Family.TYPE))
 def unguarded_condition(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a <= limit` → `limit is None or a <= limit`, `limit is not None and a <= limit`; likewise `k in d`, `x.ready`."""
     if not _is_clause(node, site):
@@ -172,7 +172,7 @@ def unguarded_condition(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield _put(node, f"{name} is None or {wrapped(text, 3)}", cst.Or, site, weight * weighed)
 
 
-@template(cst.BaseExpression, strategy="guards", prior=0.72, families=(Family.LOOKUP,))
+@template(cst.BaseExpression, strategy="guards", prior=0.8, families=(Family.LOOKUP,))
 def unasked_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a[0] == b` → `a and a[0] == b`, `not a or a[0] == b`; likewise `i < len(a)`, `k in d`: an element that may be missing."""
     by_key = site.failure.error_type.endswith("KeyError")
@@ -259,7 +259,7 @@ def _optional(site: Site) -> set[str]:
     return {p.name.value for p in both if isinstance(p.default, cst.Name) and p.default.value == "None"}
 
 
-@template(cst.Call, strategy="guards", prior=0.71, families=_ANY)
+@template(cst.Call, strategy="guards", prior=0.79, families=_ANY)
 def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`isinstance(a, int)` → `isinstance(a, (int, slice))`, `isinstance(a, Key)`; of several types one is dropped.
 

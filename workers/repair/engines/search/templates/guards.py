@@ -58,14 +58,14 @@ def exits(site: Site) -> tuple[str, ...]:
     return tuple("return" if code == "return None" and not returns else code for code in usual)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.54, families=_NONE)
+@template(cst.CSTNode, strategy="guards", prior=0.6, families=_NONE)
 def none_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`a.b` gets `if a is None: return` before it."""
     if node is site.unit.node:
         yield from _guarded(site, "if {} is None:")
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.41, families=(*_LOOKUPS, Family.ARITHMETIC, Family.RECURSION))
+@template(cst.CSTNode, strategy="guards", prior=0.45, families=(*_LOOKUPS, Family.ARITHMETIC, Family.RECURSION))
 def empty_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`a[0]` or `x / a` gets `if not a: return` before it."""
     if node is site.unit.node:
@@ -79,7 +79,7 @@ def _guarded(site: Site, header: str) -> Iterator[Edit]:
             yield from site.insert_before((header.format(name), f"    {code}"), weight=weight / (1 + rank / 3))
 
 
-@template(cst.SimpleStatementLine, strategy="guards", prior=0.36, families=(*_NONE, *_LOOKUPS, Family.ARITHMETIC))
+@template(cst.SimpleStatementLine, strategy="guards", prior=0.4, families=(*_NONE, *_LOOKUPS, Family.ARITHMETIC))
 def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a.b)` → `if a is not None: f(a.b)`, `if a:`; `x[k]` → `if k in x:`, `if k not in x:`."""
     del node
@@ -94,7 +94,7 @@ def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edi
         yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
 
-@template(cst.Subscript, strategy="guards", prior=0.59, families=_LOOKUPS)
+@template(cst.Subscript, strategy="guards", prior=0.65, families=_LOOKUPS)
 def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
     """`d[k]` → `d.get(k)`, `d.get(k, 0)`, …"""
     parent = site.parent(node)
@@ -129,7 +129,7 @@ def _own(site: Site) -> list[str]:
     return [name for name in names if name.endswith(("Error", "Exception", "Warning"))]
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.62)
+@template(cst.CSTNode, strategy="statements", prior=0.69)
 def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`except A:` → `except B:`, `except (A, B):`; what was really raised comes first."""
     if not isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)) or node.type is None:
@@ -145,7 +145,7 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.splice(*place, code, weight=weight * worth, around=around)
 
 
-@template(cst.Raise, strategy="statements", prior=0.44)
+@template(cst.Raise, strategy="statements", prior=0.48)
 def raised_type(node: cst.Raise, site: Site) -> Iterator[Edit]:
     """`raise A(…)` → `raise B(…)`."""
     if node.exc is None:
@@ -154,7 +154,7 @@ def raised_type(node: cst.Raise, site: Site) -> Iterator[Edit]:
     yield from site.replacements(name, (o for o in dict.fromkeys((*_own(site), *_COMMON)) if o != site.code(name)))
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.45, families=(Family.ASSERTION, Family.OTHER))
+@template(cst.CSTNode, strategy="guards", prior=0.5, families=(Family.ASSERTION, Family.OTHER))
 def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if n < 0: raise ValueError` before a statement, where a test waits for that error in vain."""
     wanted = [name for name in (*_own(site), *_COMMON) if name in site.clues.unraised]
@@ -173,7 +173,7 @@ _FEW, _EXITS = 80, 5
 """Predicates and exits that are combined with each other."""
 
 
-@template(cst.SimpleStatementLine, strategy="guards", prior=0.26, families=_LOGIC)
+@template(cst.SimpleStatementLine, strategy="guards", prior=0.29, families=_LOGIC)
 def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a)` → `if a < b: f(a)`: what should not happen always."""
     if site.definition is None or site.siblings is None or isinstance(node.body[0], (cst.Import, cst.ImportFrom)):
@@ -188,7 +188,7 @@ def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator
             yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.23, families=_LOGIC)
+@template(cst.CSTNode, strategy="guards", prior=0.26, families=_LOGIC)
 def synthesised_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a and b < c:`, `if a or b < c:`, `if b < c:`."""
     if not isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)) or site.definition is None:
@@ -202,7 +202,7 @@ def synthesised_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.replace(node.test, condition, weight=weight * 0.6)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.26, families=_LOGIC)
+@template(cst.CSTNode, strategy="guards", prior=0.29, families=_LOGIC)
 def synthesised_exit(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a < b: return c` (or continue, break) before a statement, and behind the last one of a loop's body."""
     if node is not site.unit.node or site.definition is None or site.definition is node or site.siblings is None:

@@ -58,7 +58,7 @@ def bound_in_statement(site: Site) -> list[str]:
     return [n.value for n in (*names, *parameters) if isinstance(n, cst.Name)]
 
 
-@template(cst.Name, strategy="names", prior=0.41, families=_ANY)
+@template(cst.Name, strategy="names", prior=0.46, families=_ANY)
 def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`a` → another variable in scope, but for `__all__` and its like. Where the error names an undefined one, that is replaced."""
     if not is_read(node, site) or keyword.iskeyword(node.value) or _is_called(node, site):
@@ -71,7 +71,7 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield from site.replacements(node, alike(node.value, options)[:25], weight=focus, step=0.12)
 
 
-@template(cst.Name, strategy="names", prior=0.38, families=(*_ANY, Family.ARITHMETIC))
+@template(cst.Name, strategy="names", prior=0.42, families=(*_ANY, Family.ARITHMETIC))
 def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`f(x)` → `g(x)`: what the module calls with such arguments comes first, then the alike names, then the builtins.
 
@@ -104,7 +104,7 @@ def _fitting(call: cst.Call, site: Site) -> tuple[str, ...]:
     return ("len", "list", "str", "tuple", "int", "sum", "set", "sorted", "next", "iter", "dict", "max", "min", "type")
 
 
-@template(cst.CSTNode, strategy="names", prior=0.54, families=(Family.IMPORT, Family.ATTRIBUTE, Family.NAME))
+@template(cst.CSTNode, strategy="names", prior=0.6, families=(Family.IMPORT, Family.ATTRIBUTE, Family.NAME))
 def misnamed_definition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`def totl` → `def total`, when that is the name that others ask for."""
     wanted = site.clues.imported or site.clues.attribute or site.clues.undefined
@@ -196,7 +196,7 @@ def _beside(node: cst.Attribute, site: Site) -> list[str]:
     return list(dict.fromkeys(m for group in members for m in group if not m.startswith("_")))
 
 
-@template(cst.Attribute, strategy="names", prior=0.39, families=_ATTRIBUTES)
+@template(cst.Attribute, strategy="names", prior=0.43, families=_ATTRIBUTES)
 def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`self.a` → `self.b`: another of its class or of a class that has it, of the module's objects, or an alike builtin method."""
     name = node.attr.value
@@ -240,13 +240,13 @@ def _class_members(site: Site) -> tuple[str, ...]:
     return tuple(m for scope in site.module.classes.values() for m in (*scope.attributes, *scope.methods))
 
 
-@template(cst.Attribute, strategy="calls", prior=0.49, families=_ATTRIBUTES)
+@template(cst.Attribute, strategy="calls", prior=0.54, families=_ATTRIBUTES)
 def method_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`s.lstrip()` → `s.rstrip()`, `a.append(b)` → `a.extend(b)`: methods of one family."""
     return site.tokens(node.attr, relatives(node.attr.value), step=0.15, around=node)
 
 
-@template(cst.Attribute, strategy="names", prior=0.38, families=_ATTRIBUTES)
+@template(cst.Attribute, strategy="names", prior=0.42, families=_ATTRIBUTES)
 def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`a.b` → `a.c.b`, `a.c.b` → `a.b`, `a.b` → `a`: one attribute too few or too many on the way to a value."""
     name, base, parent = node.attr.value, site.code(node.value), site.parent(node)
@@ -262,7 +262,7 @@ def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
         yield site.replace(node, base, weight=0.5)
 
 
-@template(cst.CSTNode, strategy="names", prior=0.45, families=(Family.NAME, Family.ASSERTION, Family.TYPE))
+@template(cst.CSTNode, strategy="names", prior=0.5, families=(Family.NAME, Family.ASSERTION, Family.TYPE))
 def loop_variable(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`for a in rows:` → `for b in rows:`: a name that the body reads and that nothing, or another loop, binds."""
     if not isinstance(node, cst.For) or not isinstance(node.target, cst.Name):
@@ -273,7 +273,7 @@ def loop_variable(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from site.tokens(node.target, sorted(bound, key=lambda name: name != site.clues.undefined)[:6])
 
 
-@template(cst.Name, strategy="names", prior=0.58, families=(Family.NAME, Family.ASSERTION))
+@template(cst.Name, strategy="names", prior=0.64, families=(Family.NAME, Family.ASSERTION))
 def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`total` → `self.total`, where the class has it."""
     function = site.function
@@ -285,7 +285,7 @@ def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{function.owner}.{node.value}", weight=0.3)
 
 
-@template(cst.Name, strategy="names", prior=0.53, families=_ATTRIBUTES)
+@template(cst.Name, strategy="names", prior=0.59, families=_ATTRIBUTES)
 def own_class(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`Row(a)` → `type(self)(a)`, `cls(a)` within a method of `Row`: an object of a subclass stays one of its class."""
     function, call = site.function, site.parent(site.parent(node))
@@ -346,7 +346,7 @@ def import_lines(name: str, site: Site) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-@template(cst.Name, strategy="imports", prior=0.81, families=(Family.NAME,))
+@template(cst.Name, strategy="imports", prior=0.9, families=(Family.NAME,))
 def missing_import(node: cst.Name, site: Site) -> Iterator[Edit]:
     """An undefined name gets its import at the module's top."""
     if not is_read(node, site) or node.value in site.names:
@@ -356,7 +356,7 @@ def missing_import(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield Edit(splices=(), around=span, imports=(line,), weight=weight)
 
 
-@template(cst.Name, strategy="imports", prior=0.54, families=(Family.NAME, Family.ATTRIBUTE, Family.TYPE))
+@template(cst.Name, strategy="imports", prior=0.6, families=(Family.NAME, Family.ATTRIBUTE, Family.TYPE))
 def missing_qualifier(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`sqrt(x)` → `math.sqrt(x)`, where `math` is imported already; `datetime.now()` → `datetime.datetime.now()`."""
     if not is_read(node, site):
@@ -366,7 +366,7 @@ def missing_qualifier(node: cst.Name, site: Site) -> Iterator[Edit]:
             yield site.replace(node, f"{module}.{node.value}")
 
 
-@template(cst.ImportAlias, strategy="imports", prior=0.72, families=(Family.IMPORT, Family.ATTRIBUTE, Family.NAME))
+@template(cst.ImportAlias, strategy="imports", prior=0.8, families=(Family.IMPORT, Family.ATTRIBUTE, Family.NAME))
 def imported_name(node: cst.ImportAlias, site: Site) -> Iterator[Edit]:
     """`from m import totl` → `from m import total`: another name that the module defines."""
     parent = site.parent(node)
@@ -377,7 +377,7 @@ def imported_name(node: cst.ImportAlias, site: Site) -> Iterator[Edit]:
     return site.tokens(node.name, alike(site.code(node.name), known)[:8])
 
 
-@template(cst.ImportFrom, strategy="imports", prior=0.72, families=(Family.IMPORT,))
+@template(cst.ImportFrom, strategy="imports", prior=0.8, families=(Family.IMPORT,))
 def imported_from(node: cst.ImportFrom, site: Site) -> Iterator[Edit]:
     """`from a import x` → `from b import x`: the module that defines it; an absolute import made relative, and back."""
     if node.module is None or isinstance(node.names, cst.ImportStar):

@@ -67,7 +67,7 @@ def _changed(text: str, change: TextChange) -> Iterator[str]:
             return
 
 
-@template(cst.CSTNode, strategy="boundaries", prior=0.88, families=_VALUES)
+@template(cst.CSTNode, strategy="boundaries", prior=0.95, families=_VALUES)
 def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`"an atribute"` → `"an attribute"`: a word of a text that the failing test spells otherwise."""
     if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or isinstance(site.parent(node), cst.Expr):
@@ -79,7 +79,7 @@ def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.token(node, re.sub(rf"\b{word}\b", other, text), weight=weight)
 
 
-@template(cst.BaseExpression, strategy="operators", prior=0.54, families=_VALUES)
+@template(cst.BaseExpression, strategy="operators", prior=0.6, families=_VALUES)
 def missing_affix(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `"RULE:" + a`, `a + ";"`: what an assertion expected before or behind the actual text."""
     if isinstance(site.parent(node), (cst.Arg, cst.Assign, cst.Return)) and not isinstance(node, cst.BaseString):
@@ -89,7 +89,7 @@ def missing_affix(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
                 yield site.replace(node, " + ".join(both if change.behind else both[::-1]))
 
 
-@template(cst.Call, strategy="calls", prior=0.58, families=_VALUES)
+@template(cst.Call, strategy="calls", prior=0.64, families=_VALUES)
 def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `f(a, exists=False)`, `f(a, exists=True)` → `f(a, exists=False)`: as the failing test or a like call has it."""
     given = {site.code(arg.keyword): arg for arg in node.args if arg.keyword is not None}
@@ -108,7 +108,7 @@ def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
             yield site.replace(node, f"{site.code(node.func)}({arguments})", weight=weight * 0.8)
 
 
-@template(cst.SimpleString, strategy="names", prior=0.45, families=_VALUES)
+@template(cst.SimpleString, strategy="names", prior=0.5, families=_VALUES)
 def shown_attribute(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     """`"time"` → `self.key`, `self.stamper.key`: an attribute that the failing test gives a value by a keyword."""
     scopes = site.module.lineage(site.function.owner) if site.function and site.receiver else ()
@@ -120,7 +120,7 @@ def shown_attribute(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, chains if not isinstance(site.parent(node), cst.Expr) else ())
 
 
-@template(cst.BaseExpression, strategy="boundaries", prior=0.32, families=_VALUES)
+@template(cst.BaseExpression, strategy="boundaries", prior=0.35, families=_VALUES)
 def shown_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`("a", "b")` → `("a", "b", "c")`: an element that the failing test shows, or one less."""
     if not isinstance(node, (cst.List, cst.Tuple, cst.Set)) or not node.elements or site.code(node).count("\n") > 1:
