@@ -30,7 +30,7 @@ def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
     return site.signatures(owner if owner and name in ("cls", "__class__") else name)
 
 
-@template(cst.Call, strategy="calls", prior=0.4, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.51, families=_ANY)
 def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a, b)` → `f(b, a)`: neighbours first; `f(c, a, b)` → `f(a, b, c)`: one in the wrong place.
 
@@ -58,7 +58,7 @@ def _settled(given: Sequence[str], ways: Sequence[Signature]) -> set[int]:
     return set.intersection(*fitting) if fitting else set()
 
 
-@template(cst.Call, strategy="calls", prior=0.56, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.53, families=_ANY)
 def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a, b)` → `f(a)`: one argument less, the last first, and any of a call that the error calls wrong."""
     named = site.code(node.func).rpartition(".")[2] == site.clues.called
@@ -67,7 +67,7 @@ def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(node.func)}({', '.join(kept)})", weight=1.0 if index or named else 0.5)
 
 
-@template(cst.Call, strategy="calls", prior=0.79, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.66, families=_ANY)
 def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `f(a, b)`, `f(a, b=b)`: what the signature or the error asks for, from what is in scope."""
     given = [site.code(arg) for arg in node.args]
@@ -164,7 +164,7 @@ def missing_parameter(node: cst.Parameters, site: Site) -> Iterator[Edit]:
         yield from site.tokens(last if last.annotation else last.name, defaults)
 
 
-@template(cst.Call, strategy="calls", prior=0.39, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.37, families=_ANY)
 def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `a`, `f`; `a.f()` → `a`: a call too many."""
     if isinstance(site.parent(node), (cst.Expr, cst.Decorator)):
@@ -180,7 +180,7 @@ def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
 _DEFAULTED = {"get": 1, "pop": 1, "next": 1, "getattr": 2, "setdefault": 1}
 
 
-@template(cst.Call, strategy="calls", prior=0.88, families=(*_ANY, Family.ITERATION))
+@template(cst.Call, strategy="calls", prior=0.73, families=(*_ANY, Family.ITERATION))
 def missing_default(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`d.get(k)` → `d.get(k, "")`, `getattr(a, k)` → `getattr(a, k, None)`, `next(a)` → `next(a, None)`."""
     given = [site.code(arg) for arg in node.args]
@@ -196,7 +196,7 @@ MOST_LACKING = 2
 """So many parameters may be called like nothing in scope, or the names tell too little."""
 
 
-@template(cst.Call, strategy="calls", prior=0.54, families=_ARGUMENTS)
+@template(cst.Call, strategy="calls", prior=0.59, families=_ARGUMENTS)
 def misplaced_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`area(b, b)` → `area(a, b)` where `def area(a, b)`: each parameter gets what is called like it."""
     if not node.args or any(arg.star for arg in node.args):
@@ -233,7 +233,7 @@ def _bears(code: str, name: str) -> bool:
     return code.rpartition(".")[2].strip("_") == name.strip("_")
 
 
-@template(cst.Call, strategy="calls", prior=0.82, families=_ARGUMENTS)
+@template(cst.Call, strategy="calls", prior=0.61, families=_ARGUMENTS)
 def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`put(b, a, a)` → `put(a, b, c)`: the arguments that another call of it in the module has."""
     name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)

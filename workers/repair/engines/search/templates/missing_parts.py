@@ -35,7 +35,7 @@ Part = tuple[str, str, float]
 """What to add, by which word, and its weight."""
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.37, families=_ANY)
+@template(cst.CSTNode, strategy="guards", prior=0.36, families=_ANY)
 def extended_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a and b:`, `return a` → `return a or b`, `a and b` → `a and (b or c)`; often a part that is like `a`."""
     if isinstance(node, cst.BooleanOperation):
@@ -255,7 +255,7 @@ _VALUES = (cst.Call, cst.Attribute, cst.Subscript, cst.Name)
 _EMPTY = ('""', "None", "[]", "{}", "0", "()")
 
 
-@template(cst.BaseExpression, strategy="guards", prior=0.36, families=_ANY)
+@template(cst.BaseExpression, strategy="guards", prior=0.35, families=_ANY)
 def value_or_default(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a or b` → `a if a is not None else b`; `a.b` → `a.b or ""`; `f(a)` → `f(a) if a else 0`; `a.split(",")[1]` → `… if "," in a else ""`."""
     if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
