@@ -80,7 +80,8 @@ def main() -> None:
     other = commands.add_parser("fit")
     other.add_argument("file", type=Path)
     other.add_argument("--held", nargs="*", default=(), metavar="NAME")
-    other.set_defaults(run=lambda given: report(read(given.file), given.held))
+    other.add_argument("--share", type=float, default=1.0, help="of a factor's logarithm: 0.5 goes half way")
+    other.set_defaults(run=lambda given: report(read(given.file), given.held, given.share))
     given = parser.parse_args()
     given.run(given)
 
@@ -148,27 +149,27 @@ def _space(fix: Fix) -> SearchSpace:
 # ── What templates' scores should be multiplied by
 
 
-def report(orders: Sequence[Order], held: Sequence[str]) -> None:
+def report(orders: Sequence[Order], held: Sequence[str], share: float = 1.0) -> None:
     """Fit on what is not held out, and show the factors and what they do to the places."""
     others = [order for order in orders if order.repository not in held]
     kept = [order for order in orders if order.repository in held]
     if not others:
         raise SystemExit("nothing is left to fit on: hold out fewer repositories")
-    factors = fitted(others)
+    factors = fitted(others, share)
     show("factors", [(name, f"{factor:.2f}") for name, factor in sorted(factors.items(), key=itemgetter(1))])
-    crossed = list(_crossed(others))
+    crossed = list(_crossed(others, share))
     rows = [("fitted on, by the other folds", effect(crossed))]
     if kept:
         rows.append(("held out", effect([(order, order.place_by(factors)) for order in kept])))
     show("places with the factors, times the places without", rows)
 
 
-def _crossed(orders: Sequence[Order]) -> Iterator[tuple[Order, int]]:
+def _crossed(orders: Sequence[Order], share: float) -> Iterator[tuple[Order, int]]:
     """Each order with its place by factors that its repository had no part in."""
     names = sorted({order.repository for order in orders})
     for fold in range(min(FOLDS, len(names))):
         out = set(names[fold::FOLDS])
-        factors = fitted([order for order in orders if order.repository not in out])
+        factors = fitted([order for order in orders if order.repository not in out], share)
         yield from ((order, order.place_by(factors)) for order in orders if order.repository in out)
 
 
@@ -185,8 +186,8 @@ def effect(places: Sequence[tuple[Order, int]]) -> str:
     return f"{ratio.shown()}; median {before:g}, now {after:g}; {nearer} nearer, {farther} farther, of {len(places)}"
 
 
-def fitted(orders: Sequence[Order]) -> dict[str, float]:
-    """The factor of each template that has edits in these."""
+def fitted(orders: Sequence[Order], share: float = 1.0) -> dict[str, float]:
+    """The factor of each template that has edits in these, to the power of `share`."""
     names = sorted({name for order in orders for name in order.templates})
     index = {name: at for at, name in enumerate(names)}
     rows = [
@@ -210,7 +211,7 @@ def fitted(orders: Sequence[Order]) -> dict[str, float]:
 
     bounds = [(0.2, 10.0), *[(-2.0, 2.0)] * len(names)]
     found = minimize(loss, np.array([2.0, *[0.0] * len(names)]), jac=True, method="L-BFGS-B", bounds=bounds)
-    return dict(zip(names, np.exp(found.x[1:]).tolist(), strict=True))
+    return dict(zip(names, np.exp(share * found.x[1:]).tolist(), strict=True))
 
 
 if __name__ == "__main__":
