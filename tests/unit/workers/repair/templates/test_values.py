@@ -426,6 +426,13 @@ def test_no_edit_adds_nothing(edits: Callable[..., set[str]]) -> None:
     assert "def f(n):\n    return n - 0\n" not in found
 
 
+def test_a_repeat_is_made_lazy_only_before_something(edits: Callable[..., set[str]]) -> None:
+    """At the end of an expression a lazy `*` matches nothing at all."""
+    found = edits("regex_detail", "import re\n\nENDS = re.compile(r'<.*>\\s*')\n")
+    assert "import re\n\nENDS = re.compile(r'<.*?>\\s*')\n" in found
+    assert "import re\n\nENDS = re.compile(r'<.*>\\s*?')\n" not in found
+
+
 def test_of_a_difference_the_amount_comes_first() -> None:
     """`a - b` met where it should be `abs(a - b)`: of all conversions of a difference that one is the likeliest."""
     source = "def f(a, b, limit):\n    distance = a - b\n    return distance < limit\n"
