@@ -30,7 +30,7 @@ def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
     return site.signatures(owner if owner and name in ("cls", "__class__") else name)
 
 
-@template(cst.Call, strategy="calls", prior=0.51, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.65, families=_ANY)
 def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a, b)` → `f(b, a)`: neighbours first; `f(c, a, b)` → `f(a, b, c)`: one in the wrong place.
 
@@ -58,7 +58,7 @@ def _settled(given: Sequence[str], ways: Sequence[Signature]) -> set[int]:
     return set.intersection(*fitting) if fitting else set()
 
 
-@template(cst.Call, strategy="calls", prior=0.53, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.5, families=_ANY)
 def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a, b)` → `f(a)`: one argument less, the last first, and any of a call that the error calls wrong."""
     named = site.code(node.func).rpartition(".")[2] == site.clues.called
@@ -67,7 +67,7 @@ def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(node.func)}({', '.join(kept)})", weight=1.0 if index or named else 0.5)
 
 
-@template(cst.Call, strategy="calls", prior=0.66, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.55, families=_ANY)
 def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `f(a, b)`, `f(a, b=b)`: what the signature or the error asks for, from what is in scope."""
     given = [site.code(arg) for arg in node.args]
@@ -107,7 +107,7 @@ def _values(parameter: str, site: Site) -> list[str]:
     return [*same, *own, *alike(parameter, site.local_variables)[:6], "True", "False", "None", "0", "1"]
 
 
-@template(cst.Call, strategy="calls", prior=0.74, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.75, families=_ANY)
 def misnamed_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(sise=a)` → `f(size=a)`: a keyword that no parameter has becomes one that is left, the most like it first."""
     given = [arg.keyword for arg in node.args if arg.keyword is not None]
@@ -164,7 +164,7 @@ def missing_parameter(node: cst.Parameters, site: Site) -> Iterator[Edit]:
         yield from site.tokens(last if last.annotation else last.name, defaults)
 
 
-@template(cst.Call, strategy="calls", prior=0.37, families=_ANY)
+@template(cst.Call, strategy="calls", prior=0.35, families=_ANY)
 def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `a`, `f`; `a.f()` → `a`: a call too many."""
     if isinstance(site.parent(node), (cst.Expr, cst.Decorator)):
@@ -180,7 +180,7 @@ def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
 _DEFAULTED = {"get": 1, "pop": 1, "next": 1, "getattr": 2, "setdefault": 1}
 
 
-@template(cst.Call, strategy="calls", prior=0.73, families=(*_ANY, Family.ITERATION))
+@template(cst.Call, strategy="calls", prior=0.6, families=(*_ANY, Family.ITERATION))
 def missing_default(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`d.get(k)` → `d.get(k, "")`, `getattr(a, k)` → `getattr(a, k, None)`, `next(a)` → `next(a, None)`."""
     given = [site.code(arg) for arg in node.args]
@@ -196,7 +196,7 @@ MOST_LACKING = 2
 """So many parameters may be called like nothing in scope, or the names tell too little."""
 
 
-@template(cst.Call, strategy="calls", prior=0.59, families=_ARGUMENTS)
+@template(cst.Call, strategy="calls", prior=0.65, families=_ARGUMENTS)
 def misplaced_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`area(b, b)` → `area(a, b)` where `def area(a, b)`: each parameter gets what is called like it."""
     if not node.args or any(arg.star for arg in node.args):
@@ -233,7 +233,7 @@ def _bears(code: str, name: str) -> bool:
     return code.rpartition(".")[2].strip("_") == name.strip("_")
 
 
-@template(cst.Call, strategy="calls", prior=0.61, families=_ARGUMENTS)
+@template(cst.Call, strategy="calls", prior=0.45, families=_ARGUMENTS)
 def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`put(b, a, a)` → `put(a, b, c)`: the arguments that another call of it in the module has."""
     name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)
@@ -283,7 +283,7 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
             yield site.splice(*(last[0], last[0]) if leaves else (last[1], last[1]), line, weight=weight)
 
 
-@template(cst.FunctionDef, strategy="calls", prior=0.49, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
+@template(cst.FunctionDef, strategy="calls", prior=0.5, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
 def asynchronous_definition(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     """`def f` → `async def f` and back, in a module that has asynchronous functions."""
     start, end = site.region.span(node)[0], site.region.span(node.name)[0]

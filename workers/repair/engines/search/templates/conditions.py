@@ -41,14 +41,14 @@ def atoms(site: Site) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*used, *made)))
 
 
-@template(cst.BooleanOperation, strategy="guards", prior=0.76, families=_LOGIC)
+@template(cst.BooleanOperation, strategy="guards", prior=0.55, families=_LOGIC)
 def dropped_condition(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     """`a and b` → `a` or `b`."""
     yield site.replace(node, site.code(node.left))
     yield site.replace(node, site.code(node.right))
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.54, families=(*_LOGIC, Family.NAME))
+@template(cst.CSTNode, strategy="guards", prior=0.5, families=(*_LOGIC, Family.NAME))
 def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
     if isinstance(node, cst.BooleanOperation):
@@ -74,7 +74,7 @@ def ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
     return below(node.body) if isinstance(node, (cst.If, cst.While, cst.IfExp)) else site.unit.nodes()
 
 
-@template(cst.IfExp, strategy="guards", prior=0.39, families=_LOGIC)
+@template(cst.IfExp, strategy="guards", prior=0.4, families=_LOGIC)
 def conditional_branches(node: cst.IfExp, site: Site) -> Iterator[Edit]:
     """`a if c else b` → `b if c else a`, `a`, `b`."""
     yield site.exchange(node.body, node.orelse, around=node)
@@ -97,7 +97,7 @@ def is_condition(node: cst.CSTNode, site: Site) -> bool:
     return False
 
 
-@template(cst.BaseExpression, strategy="operators", prior=0.57, families=_ALL_BUT_NAMES)
+@template(cst.BaseExpression, strategy="operators", prior=0.75, families=_ALL_BUT_NAMES)
 def negation(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`if a:` → `if not a:` and back."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
@@ -107,13 +107,13 @@ def negation(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"not {wrapped(site.code(node), 5)}", weight=0.4 if returned else 1.0)
 
 
-@template(cst.BooleanOperation, strategy="operators", prior=0.73, families=_ALL_BUT_NAMES)
+@template(cst.BooleanOperation, strategy="operators", prior=0.85, families=_ALL_BUT_NAMES)
 def boolean_operator(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     """`a and b` → `a or b` and back."""
     yield site.token(node.operator, "or" if isinstance(node.operator, cst.And) else "and", around=node)
 
 
-@template(cst.BooleanOperation, strategy="operators", prior=0.47, families=_ALL_BUT_NAMES)
+@template(cst.BooleanOperation, strategy="operators", prior=0.5, families=_ALL_BUT_NAMES)
 def swapped_sides(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     """`a or b` → `b or a`: which one is preferred, or asked first so that the other need not be."""
     yield site.replace(node, f"{site.operand(node.right, 5)} {site.code(node.operator)} {site.operand(node.left, 5)}")
@@ -133,7 +133,7 @@ def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
 
 
-@template(cst.BaseExpression, strategy="guards", prior=0.69, families=_LOGIC)
+@template(cst.BaseExpression, strategy="guards", prior=0.55, families=_LOGIC)
 def truth_or_none(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a is not None:`, `not a` → `a is None`, and back: empty or zero taken for absent."""
     if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
@@ -259,7 +259,7 @@ def _optional(site: Site) -> set[str]:
     return {p.name.value for p in both if isinstance(p.default, cst.Name) and p.default.value == "None"}
 
 
-@template(cst.Call, strategy="guards", prior=0.63, families=_ANY)
+@template(cst.Call, strategy="guards", prior=0.5, families=_ANY)
 def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`isinstance(a, int)` → `isinstance(a, (int, slice))`, `isinstance(a, Key)`; of several types one is dropped.
 

@@ -32,7 +32,7 @@ _LONGEST, _MOST = 40, 16
 _COMPOSED = (cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.Integer, cst.SimpleString)
 
 
-@template(cst.BaseExpression, strategy="names", prior=0.29, families=_ANY)
+@template(cst.BaseExpression, strategy="names", prior=0.3, families=_ANY)
 def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `len(b)`, `a[i]` → `a[j]`, `f(a)` → `b.c`: another expression of the function, of a like kind and place."""
     if site.definition is None or not _is_replaceable(node, site):
@@ -45,7 +45,7 @@ def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, dict.fromkeys(code for code, _ in ordered[:_MOST]), step=0.15)
 
 
-@template(cst.BaseExpression, strategy="names", prior=0.34, families=_ANY)
+@template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
 def variable_for_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`f(a)` → `b`, `a[i]` → `b`: what is computed again, or wrongly, is at hand as a variable."""
     if isinstance(node, (cst.Name, cst.Integer, cst.SimpleString)) or not _is_replaceable(node, site):
@@ -56,7 +56,7 @@ def variable_for_expression(node: cst.BaseExpression, site: Site) -> Iterator[Ed
     yield from site.replacements(node, [n for n in names if n not in inside] + inside, step=0.2)
 
 
-@template(cst.AssignTarget, strategy="names", prior=0.4, families=_ANY)
+@template(cst.AssignTarget, strategy="names", prior=0.35, families=_ANY)
 def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
     """`a[i, j] = b[j] + c` → `b[j] = b[j] + c`: the value belongs where the statement reads it from."""
     target, statement = site.code(node.target), site.parent(node)
@@ -66,7 +66,7 @@ def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
     return site.tokens(node.target, [text for text in texts if text != target], step=0.3)
 
 
-@template(cst.Name, strategy="names", prior=0.28, families=_ANY)
+@template(cst.Name, strategy="names", prior=0.3, families=_ANY)
 def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, in place of a variable of another meaning."""
     if not is_read(node, site) or isinstance(site.parent(node), (cst.Call, cst.Subscript, cst.Attribute)):
@@ -134,7 +134,7 @@ _WRAPS = {
 }
 
 
-@template(cst.BaseExpression, strategy="calls", prior=0.23, families=_VALUES)
+@template(cst.BaseExpression, strategy="calls", prior=0.33, families=_VALUES)
 def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`set(a)` → `set(a.lower())`; `for x in a` → `for x in a.items()`: by what kind of value it is."""
     if isinstance(node, (cst.BinaryOperation, cst.Integer)) or isinstance(site.parent(node), cst.Call):
@@ -145,7 +145,7 @@ def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, (f"{site.operand(node, 15)}{ending}" for ending in endings))
 
 
-@template(cst.Comparison, strategy="calls", prior=0.48, families=_VALUES)
+@template(cst.Comparison, strategy="calls", prior=0.55, families=_VALUES)
 def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`; `a == "AS"` → `a.upper() == "AS"`."""
     sign, sides = node.comparisons[0].operator, (node.left, node.comparisons[0].comparator)
@@ -169,7 +169,7 @@ def _wrapped(node: cst.BaseExpression, form: str, site: Site) -> str:
 _MEASURED = (cst.Name, cst.BinaryOperation, cst.Attribute, cst.Call)
 
 
-@template(cst.BaseExpression, strategy="calls", prior=0.28, families=_VALUES)
+@template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
 def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`best = a` → `best = max(best, a)`; `max(rows)` → `max(best, a)`: a running extreme that forgot itself or the new one."""
     parent = site.parent(node)
@@ -202,7 +202,7 @@ _PLACES = (cst.Arg, cst.For, cst.CompFor, cst.Return, cst.Assign, cst.BinaryOper
 _MORE = (cst.ComparisonTarget, cst.AugAssign, cst.Element, cst.Attribute, cst.Index)
 
 
-@template(cst.BaseExpression, strategy="boundaries", prior=0.31, families=_SLICES)
+@template(cst.BaseExpression, strategy="boundaries", prior=0.4, families=_SLICES)
 def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`f(a)` → `f(a[i:])`, `f(a[:n])`; `return [x for …]` → `return [x for …][1:]`; `a` → `a[::-1]`."""
     if not _is_whole(node, site):
@@ -259,7 +259,7 @@ _COUNTERPARTS = (
 )
 
 
-@template(cst.Name, strategy="calls", prior=0.52, families=(*_ORDERING, Family.LOOKUP))
+@template(cst.Name, strategy="calls", prior=0.6, families=(*_ORDERING, Family.LOOKUP))
 def counterpart(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`min` → `max`, `any` → `all`, `sum` → `len`, and back."""
     others = [b if node.value == a else a for a, b in _COUNTERPARTS if node.value in (a, b)]

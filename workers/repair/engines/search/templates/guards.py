@@ -129,7 +129,7 @@ def _own(site: Site) -> list[str]:
     return [name for name in names if name.endswith(("Error", "Exception", "Warning"))]
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.64)
+@template(cst.CSTNode, strategy="statements", prior=0.6)
 def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`except A:` → `except B:`, `except (A, B):`; what was really raised comes first."""
     if not isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)) or node.type is None:
@@ -145,7 +145,7 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.splice(*place, code, weight=weight * worth, around=around)
 
 
-@template(cst.Raise, strategy="statements", prior=0.54)
+@template(cst.Raise, strategy="statements", prior=0.6)
 def raised_type(node: cst.Raise, site: Site) -> Iterator[Edit]:
     """`raise A(…)` → `raise B(…)`."""
     if node.exc is None:
@@ -173,7 +173,7 @@ _FEW, _EXITS = 80, 5
 """Predicates and exits that are combined with each other."""
 
 
-@template(cst.SimpleStatementLine, strategy="guards", prior=0.27, families=_LOGIC)
+@template(cst.SimpleStatementLine, strategy="guards", prior=0.25, families=_LOGIC)
 def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a)` → `if a < b: f(a)`: what should not happen always."""
     if site.definition is None or site.siblings is None or isinstance(node.body[0], (cst.Import, cst.ImportFrom)):
@@ -188,7 +188,7 @@ def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator
             yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.28, families=_LOGIC)
+@template(cst.CSTNode, strategy="guards", prior=0.3, families=_LOGIC)
 def synthesised_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a and b < c:`, `if a or b < c:`, `if b < c:`."""
     if not isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)) or site.definition is None:
@@ -202,7 +202,7 @@ def synthesised_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.replace(node.test, condition, weight=weight * 0.6)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.23, families=_LOGIC)
+@template(cst.CSTNode, strategy="guards", prior=0.19, families=_LOGIC)
 def synthesised_exit(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a < b: return c` (or continue, break) before a statement, and behind the last one of a loop's body."""
     if node is not site.unit.node or site.definition is None or site.definition is node or site.siblings is None:

@@ -35,7 +35,7 @@ Part = tuple[str, str, float]
 """What to add, by which word, and its weight."""
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.36, families=_ANY)
+@template(cst.CSTNode, strategy="guards", prior=0.35, families=_ANY)
 def extended_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a and b:`, `return a` → `return a or b`, `a and b` → `a and (b or c)`; often a part that is like `a`."""
     if isinstance(node, cst.BooleanOperation):

@@ -58,7 +58,7 @@ def bound_in_statement(site: Site) -> list[str]:
     return [n.value for n in (*names, *parameters) if isinstance(n, cst.Name)]
 
 
-@template(cst.Name, strategy="names", prior=0.57, families=_ANY)
+@template(cst.Name, strategy="names", prior=0.7, families=_ANY)
 def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`a` → another variable in scope, but for `__all__` and its like. Where the error names an undefined one, that is replaced."""
     if not is_read(node, site) or keyword.iskeyword(node.value) or _is_called(node, site):
@@ -71,7 +71,7 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield from site.replacements(node, alike(node.value, options)[:25], weight=focus, step=0.12)
 
 
-@template(cst.Name, strategy="names", prior=0.5, families=(*_ANY, Family.ARITHMETIC))
+@template(cst.Name, strategy="names", prior=0.6, families=(*_ANY, Family.ARITHMETIC))
 def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`f(x)` → `g(x)`: what the module calls with such arguments comes first, then the alike names, then the builtins.
 
@@ -196,7 +196,7 @@ def _beside(node: cst.Attribute, site: Site) -> list[str]:
     return list(dict.fromkeys(m for group in members for m in group if not m.startswith("_")))
 
 
-@template(cst.Attribute, strategy="names", prior=0.55, families=_ATTRIBUTES)
+@template(cst.Attribute, strategy="names", prior=0.7, families=_ATTRIBUTES)
 def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`self.a` → `self.b`: another of its class or of a class that has it, of the module's objects, or an alike builtin method."""
     name = node.attr.value
@@ -240,13 +240,13 @@ def _class_members(site: Site) -> tuple[str, ...]:
     return tuple(m for scope in site.module.classes.values() for m in (*scope.attributes, *scope.methods))
 
 
-@template(cst.Attribute, strategy="calls", prior=0.59, families=_ATTRIBUTES)
+@template(cst.Attribute, strategy="calls", prior=0.65, families=_ATTRIBUTES)
 def method_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`s.lstrip()` → `s.rstrip()`, `a.append(b)` → `a.extend(b)`: methods of one family."""
     return site.tokens(node.attr, relatives(node.attr.value), step=0.15, around=node)
 
 
-@template(cst.Attribute, strategy="names", prior=0.44, families=_ATTRIBUTES)
+@template(cst.Attribute, strategy="names", prior=0.45, families=_ATTRIBUTES)
 def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`a.b` → `a.c.b`, `a.c.b` → `a.b`, `a.b` → `a`: one attribute too few or too many on the way to a value."""
     name, base, parent = node.attr.value, site.code(node.value), site.parent(node)
@@ -273,7 +273,7 @@ def loop_variable(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from site.tokens(node.target, sorted(bound, key=lambda name: name != site.clues.undefined)[:6])
 
 
-@template(cst.Name, strategy="names", prior=0.67, families=(Family.NAME, Family.ASSERTION))
+@template(cst.Name, strategy="names", prior=0.7, families=(Family.NAME, Family.ASSERTION))
 def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`total` → `self.total`, where the class has it."""
     function = site.function
@@ -285,7 +285,7 @@ def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{function.owner}.{node.value}", weight=0.3)
 
 
-@template(cst.Name, strategy="names", prior=0.59, families=_ATTRIBUTES)
+@template(cst.Name, strategy="names", prior=0.6, families=_ATTRIBUTES)
 def own_class(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`Row(a)` → `type(self)(a)`, `cls(a)` within a method of `Row`: an object of a subclass stays one of its class."""
     function, call = site.function, site.parent(site.parent(node))

@@ -58,7 +58,7 @@ def _with_rest(near: dict[str, tuple[str, ...]], sign: str, every: tuple[str, ..
     return tuple(code for code in dict.fromkeys((*near.get(sign, ()), *every)) if code != sign)
 
 
-@template(cst.Comparison, strategy="operators", prior=0.79, families=(*_VALUES, Family.TYPE, Family.ITERATION))
+@template(cst.Comparison, strategy="operators", prior=0.9, families=(*_VALUES, Family.TYPE, Family.ITERATION))
 def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a < b` → `a <= b`, and the other comparisons; nearest relative first, an order of a named constant or a text last."""
     for target in node.comparisons:
@@ -74,7 +74,7 @@ _IDLE = {"0": ("+", "-", "|", "^", "<<", ">>"), "1": ("*", "/", "//", "**")}
 """Operators that make nothing of this right operand."""
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.61, families=(*_VALUES, Family.TYPE))
+@template(cst.BinaryOperation, strategy="operators", prior=0.7, families=(*_VALUES, Family.TYPE))
 def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip.
 
@@ -87,7 +87,7 @@ def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]
     return site.tokens(node.operator, () if formatting else signs, around=node)
 
 
-@template(cst.AugAssign, strategy="operators", prior=0.81, families=(*_VALUES, Family.TYPE))
+@template(cst.AugAssign, strategy="operators", prior=0.85, families=(*_VALUES, Family.TYPE))
 def augmented_operator(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
     """`a += b` → `a -= b`, `a = b`; the last not where `a` is what the error misses, which would but silence it."""
     constructed = site.function is not None and site.function.signature.name == "__init__"
@@ -97,7 +97,7 @@ def augmented_operator(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
     return site.tokens(node.operator, (sign for sign in signs if sign not in ("and=", "or=")), around=node)
 
 
-@template(cst.Assign, strategy="operators", prior=0.33, families=(Family.ASSERTION, Family.VALUE))
+@template(cst.Assign, strategy="operators", prior=0.4, families=(Family.ASSERTION, Family.VALUE))
 def assignment_to_augmented(node: cst.Assign, site: Site) -> Iterator[Edit]:
     """`a = b` → `a += b`, `a -= b`, `a |= b`: an accumulation that forgot what it had."""
     target = node.targets[0].target
@@ -107,7 +107,7 @@ def assignment_to_augmented(node: cst.Assign, site: Site) -> Iterator[Edit]:
             yield site.token(node, code, weight=weight)
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.57, families=_VALUES)
+@template(cst.BinaryOperation, strategy="operators", prior=0.6, families=_VALUES)
 def swapped_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a - b` → `b - a`, for operators whose order matters ("swap operands": TBar 2019)."""
     if site.code(node.operator) in ("-", "/", "//", "%", "**", "<<", ">>", "+", "@"):
@@ -132,7 +132,7 @@ def regrouped_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
         yield site.token(node, f"({site.code(left)} {operator} {inner_left}) {site.code(right.operator)} {inner_right}")
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.47, families=_VALUES)
+@template(cst.BinaryOperation, strategy="operators", prior=0.5, families=_VALUES)
 def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a + b` → `a` or `b`: excess arithmetic."""
     constant = isinstance(node.left, cst.BaseNumber)
@@ -140,7 +140,7 @@ def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     yield site.replace(node, site.code(node.right), weight=1.0 if constant else 0.8)
 
 
-@template(cst.Comparison, strategy="operators", prior=0.28, families=_VALUES)
+@template(cst.Comparison, strategy="operators", prior=0.3, families=_VALUES)
 def comparison_and_operand(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a < b` → `a <= c`, `a > b - 1`: a comparison with two wrong tokens."""
     target = node.comparisons[0]
@@ -184,7 +184,7 @@ def operands(site: Site, kind: str) -> list[str]:
     return list(dict.fromkeys((*names[:1], "2", *names[1:], "1", *lengths, *used[:4], *site.examples.numbers[:4])))
 
 
-@template(cst.BaseExpression, strategy="operators", prior=0.21, families=_VALUES)
+@template(cst.BaseExpression, strategy="operators", prior=0.27, families=_VALUES)
 def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a + b`, `a - b`, `a * b`, `a // 2`, `a % n`; text and lists are only joined."""
     parent = site.parent(node)
@@ -245,7 +245,7 @@ def shifted(node: cst.BaseExpression, site: Site) -> Iterator[str]:
     yield from (f"{inner} + 1", f"{inner} - 1")
 
 
-@template(cst.Integer, strategy="boundaries", prior=0.76, families=_EDGES)
+@template(cst.Integer, strategy="boundaries", prior=0.7, families=_EDGES)
 def integer_by_one(node: cst.Integer, site: Site) -> Iterator[Edit]:
     """`3` → `4`, `2`; `a - 1` → `a` rather than `a - 0`."""
     parent = site.parent(node)
@@ -261,7 +261,7 @@ def adds(node: cst.CSTNode | None) -> TypeGuard[cst.BinaryOperation]:
     return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract))
 
 
-@template(cst.Subscript, strategy="boundaries", prior=0.61, families=_EDGES)
+@template(cst.Subscript, strategy="boundaries", prior=0.7, families=_EDGES)
 def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
     """`a[i]` → `a[i - 1]`, `a[i + 1]`; `a[0]` → `a[-1]` and back; `a[:-1]` → `a[1:]`, `a[i:j]` → `a[i:]`."""
     for element in node.slice:
@@ -280,7 +280,7 @@ def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
                     yield site.replace(value, code, around=node, weight=0.8)
 
 
-@template(cst.Call, strategy="boundaries", prior=0.87, families=_EDGES)
+@template(cst.Call, strategy="boundaries", prior=0.9, families=_EDGES)
 def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`range(n)` → `range(n + 1)`, `range(n - 1)`, `range(1, n)`, `range(1, n + 1)`; likewise for both bounds and step."""
     if site.code(node.func) != "range" or any(arg.star or arg.keyword for arg in node.args):
@@ -301,7 +301,7 @@ def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"range({texts[0]}, {texts[1]})", weight=0.5)
 
 
-@template(cst.BaseExpression, strategy="boundaries", prior=0.53, families=_EDGES)
+@template(cst.BaseExpression, strategy="boundaries", prior=0.45, families=_EDGES)
 def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """A compared, returned, assigned or passed number one more or less: `a < b` → `a < b - 1`, `len(a)` → `len(a) - 1`."""
     if not isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.BinaryOperation, cst.Subscript)):

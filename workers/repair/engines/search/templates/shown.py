@@ -25,7 +25,7 @@ _LONGEST, _ALIKE = 400, 0.75
 _PLAIN = frozenset("\\\n'\"{}")
 
 
-@template(cst.CSTNode, strategy="boundaries", prior=0.95, families=_VALUES)
+@template(cst.CSTNode, strategy="boundaries", prior=0.85, families=_VALUES)
 def text_as_expected(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`"Got %s"` → `"got %s"`, `none="*"` → `none=-1`: a literal, or a part of it, becomes what an assertion expected there."""
     texts, values = (cst.SimpleString, cst.FormattedStringText), (cst.BaseNumber, cst.Name)
@@ -67,7 +67,7 @@ def _changed(text: str, change: TextChange) -> Iterator[str]:
             return
 
 
-@template(cst.CSTNode, strategy="boundaries", prior=0.83, families=_VALUES)
+@template(cst.CSTNode, strategy="boundaries", prior=0.7, families=_VALUES)
 def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`"an atribute"` → `"an attribute"`: a word of a text that the failing test spells otherwise."""
     if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or isinstance(site.parent(node), cst.Expr):
@@ -89,7 +89,7 @@ def missing_affix(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
                 yield site.replace(node, " + ".join(both if change.behind else both[::-1]))
 
 
-@template(cst.Call, strategy="calls", prior=0.57, families=_VALUES)
+@template(cst.Call, strategy="calls", prior=0.5, families=_VALUES)
 def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `f(a, exists=False)`, `f(a, exists=True)` → `f(a, exists=False)`: as the failing test or a like call has it."""
     given = {site.code(arg.keyword): arg for arg in node.args if arg.keyword is not None}
@@ -120,7 +120,7 @@ def shown_attribute(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, chains if not isinstance(site.parent(node), cst.Expr) else ())
 
 
-@template(cst.BaseExpression, strategy="boundaries", prior=0.38, families=_VALUES)
+@template(cst.BaseExpression, strategy="boundaries", prior=0.4, families=_VALUES)
 def shown_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`("a", "b")` → `("a", "b", "c")`: an element that the failing test shows, or one less."""
     if not isinstance(node, (cst.List, cst.Tuple, cst.Set)) or not node.elements or site.code(node).count("\n") > 1:

@@ -40,7 +40,7 @@ def _holds_long_string(node: cst.CSTNode, site: Site) -> bool:
     return '"""' in text or "'''" in text or "\\\n" in text
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.51, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.4, families=_FLOW)
 def deleted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """A statement is dropped, or becomes `pass` where it is alone."""
     if not _is_statement(node, site):
@@ -51,7 +51,7 @@ def deleted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     yield site.rewrite(lines, weight=1.0 if simple else 0.5)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.48, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
 def deleted_run(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """Two or three statements in a row are dropped: a step too many (the deletions of GenProg and of Kali, Qi et al. 2015)."""
     if not _is_statement(node, site):
@@ -64,7 +64,7 @@ def deleted_run(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.splice(start, end, "", weight=weight)
 
 
-@template(cst.If, strategy="statements", prior=0.5, families=_FLOW)
+@template(cst.If, strategy="statements", prior=0.35, families=_FLOW)
 def unwrapped_block(node: cst.If, site: Site) -> Iterator[Edit]:
     """`if a: b` → `b`: the statements without their condition."""
     if not _is_statement(node, site) or node.orelse or not isinstance(node.body, cst.IndentedBlock):
@@ -76,7 +76,7 @@ def unwrapped_block(node: cst.If, site: Site) -> Iterator[Edit]:
             yield site.rewrite(lines)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.65, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.55, families=_FLOW)
 def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """The last statements of a block move out, behind it: a `return` that stood inside its loop."""
     siblings, index = _position(site)
@@ -91,7 +91,7 @@ def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     yield from _moved_out(site, outer, site.lines_of(outer)[1], run)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.44, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
 def indented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """A statement moves into the block before it, as its last, alone or with those behind it."""
     siblings, index = _position(site)
@@ -138,7 +138,7 @@ def _moved_out(site: Site, outer: cst.CSTNode, at: int, run: Sequence[cst.CSTNod
         yield site.splice(start, at, kept + text, weight=weight)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.34, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
 def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """The first statement of a block moves out, before it: an accumulator that was reset in its loop."""
     siblings, index = _position(site)
@@ -149,7 +149,7 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from _moved_out(site, outer, site.lines_of(outer)[0], (node,))
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.24, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.27, families=_FLOW)
 def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that is missing."""
     if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
@@ -189,7 +189,7 @@ def _updates(site: Site) -> Iterator[str]:
         yield from (f"{name} = {other}" for other in same if kind != NUMBER)
 
 
-@template(cst.SimpleStatementLine, strategy="statements", prior=0.24, families=_FLOW)
+@template(cst.SimpleStatementLine, strategy="statements", prior=0.25, families=_FLOW)
 def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """A sibling block's statement that this one lacks: each simple statement of the function, put in before or behind."""
     del node
@@ -201,7 +201,7 @@ def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Ed
         yield from site.insert_before((text,), weight=weight * 0.9)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.27, families=(*_FLOW, Family.IO, Family.OTHER))
+@template(cst.CSTNode, strategy="statements", prior=0.3, families=(*_FLOW, Family.IO, Family.OTHER))
 def missing_call(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`f.seek(0)`, `self.flush()`, `rows.append(x)`: a call that the module makes elsewhere, or usual for a file."""
     if site.definition is None or not _is_statement(node, site) or site.siblings is None:
@@ -233,7 +233,7 @@ def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
         yield site.splice(at, at, f"{indent}{name} = {value}\n", weight=weight)
 
 
-@template(cst.If, strategy="statements", prior=0.49, families=_FLOW)
+@template(cst.If, strategy="statements", prior=0.55, families=_FLOW)
 def exchanged_branches(node: cst.If, site: Site) -> Iterator[Edit]:
     """`if a: b` / `else: c` → `if a: c` / `else: b`; `if a: b` / `elif c: d` → `if c: d` / `elif a: b`."""
     blocks = (node.body, node.orelse.body) if node.orelse else ()
@@ -259,7 +259,7 @@ def _lines_within(block: cst.BaseSuite, site: Site) -> tuple[int, int]:
 _CONTROL = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.VALUE, Family.ITERATION)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.51, families=_CONTROL)
+@template(cst.CSTNode, strategy="statements", prior=0.45, families=_CONTROL)
 def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`while` → `if` and back; `if` behind an `if` → `elif`, and `elif` → `if`."""
     if node is not site.unit.node or not isinstance(node, (cst.If, cst.While)):
@@ -277,7 +277,7 @@ _ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.IT
 _LONGEST_CALL = 80
 
 
-@template(cst.CSTNode, strategy="returns", prior=0.43, families=_ANY)
+@template(cst.CSTNode, strategy="returns", prior=0.55, families=_ANY)
 def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`return total` behind a function's, a branch's or a loop's last statement."""
     siblings, index = _position(site)
@@ -288,7 +288,7 @@ def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from site.insert_after((f"return {code}",), weight=weight)
 
 
-@template(cst.Return, strategy="returns", prior=0.42, families=_ANY)
+@template(cst.Return, strategy="returns", prior=0.35, families=_ANY)
 def returned_receiver(node: cst.Return, site: Site) -> Iterator[Edit]:
     """`return other`, `return` → `return self`: of an iterator, and of a method whose calls are chained."""
     changed = node.value is None or site.code(node.value) != site.receiver
@@ -322,7 +322,7 @@ def _made(site: Site) -> list[str]:
     return [*(f"{function.receiver}.{m}" for m in called_like), *(c for c in calls[:12] if len(c) < _LONGEST_CALL)]
 
 
-@template(cst.FunctionDef, strategy="returns", prior=0.51, families=_ANY)
+@template(cst.FunctionDef, strategy="returns", prior=0.55, families=_ANY)
 def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     """`return total` at the end of a function that falls off its end."""
     body = node.body.body

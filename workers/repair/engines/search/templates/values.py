@@ -29,7 +29,7 @@ LONGEST_TEXT, _SHORT = 200, 20
 _QUOTED = re.compile(r"""'([^'\n]{0,30})'""")
 
 
-@template(cst.Name, strategy="boundaries", prior=0.68, families=_VALUES)
+@template(cst.Name, strategy="boundaries", prior=0.75, families=_VALUES)
 def singleton(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`True` → `False`, `None` → a value, and back."""
     options = {
@@ -40,7 +40,7 @@ def singleton(node: cst.Name, site: Site) -> Iterator[Edit]:
     return site.replacements(node, options.get(node.value, ()))
 
 
-@template(cst.BaseNumber, strategy="boundaries", prior=0.43, families=_VALUES)
+@template(cst.BaseNumber, strategy="boundaries", prior=0.47, families=_VALUES)
 def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     """A number → 0, 1, -1, 2, its negative, a tenth, another number of the function or of the error's message.
 
@@ -82,7 +82,7 @@ _DELIMITERS = {
 """Characters that are taken for one another."""
 
 
-@template(cst.SimpleString, strategy="boundaries", prior=0.59, families=(*_VALUES, Family.ATTRIBUTE))
+@template(cst.SimpleString, strategy="boundaries", prior=0.5, families=(*_VALUES, Family.ATTRIBUTE))
 def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     """A string → one of the module or of the error's message, for a key those of the function first; another case or padding."""
     value = node.evaluated_value
@@ -117,7 +117,7 @@ def _is_key(node: cst.SimpleString, site: Site) -> bool:
     return asked or isinstance(site.parent(node), cst.Index)
 
 
-@template(cst.BaseExpression, strategy="boundaries", prior=0.34, families=_VALUES)
+@template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=_VALUES)
 def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """A constant where a variable belongs, or a variable where a constant does."""
     if isinstance(node, (cst.Integer, cst.SimpleString)) or site.code(node) in ("True", "False", "None"):
@@ -154,7 +154,7 @@ _SEARCHED = frozenset({"list", "tuple", "set", "sorted", "dict"})
 _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.33, families=_TYPES)
+@template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
 def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `str(a)`, `int(a)`, `list(a)`, …; not of a number that is written there: `bool(2)` is no text that people write."""
     if isinstance(node, cst.BaseNumber) or not _is_value(node, site):
@@ -172,7 +172,7 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, (f"{name}({text})" for name in order), weight=focus, step=0.15)
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.25, families=(*_TYPES, Family.LOOKUP))
+@template(cst.BaseExpression, strategy="conversions", prior=0.35, families=(*_TYPES, Family.LOOKUP))
 def own_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `clean(a)`, `self._norm(a)`; `b.append(a)` → `b.extend(clean(a))`: what the module defines for, or calls with, one."""
     if not _is_value(node, site):
@@ -266,7 +266,7 @@ def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(node)}.decode()", weight=weight)
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.28, families=_TYPES)
+@template(cst.BaseExpression, strategy="conversions", prior=0.25, families=_TYPES)
 def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a[0]`, `a[1]`, `a[-1]`, `[a]`, `(a,)`; `a[0]` → `a`: one of many taken for the many."""
     if isinstance(node, cst.Subscript) and not isinstance(site.parent(node), (cst.AssignTarget, cst.Del)):
@@ -291,7 +291,7 @@ def string_for_tuple(node: cst.Arg, site: Site) -> Iterator[Edit]:
         yield site.replace(node.value, f"({site.code(node.value)},)", around=call)
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.51, families=_TYPES)
+@template(cst.BaseExpression, strategy="conversions", prior=0.6, families=_TYPES)
 def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple, list, key or formatted string change places."""
     if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Del)):
@@ -349,7 +349,7 @@ MOST, LONGEST = 60, 400
 """So many edits of an expression, and none of one of more characters."""
 
 
-@template(cst.SimpleString, strategy="boundaries", prior=0.5, families=_MATCHING)
+@template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_MATCHING)
 def regex_detail(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     """`^a.b*$` → `\\Aa.b*\\Z`, `^a\\.b*$`, `^a.b+$`: one anchor, quantifier, class or escape."""
     quote, prefix = node.quote, node.prefix
