@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from itertools import groupby
 from queue import SimpleQueue
@@ -54,11 +55,10 @@ class RunnerPool:
         self.together = 0
 
     def __enter__(self) -> Self:
-        try:
+        with ExitStack() as undone:
+            undone.callback(self.close)
             self.open()
-        except BaseException:
-            self.close()
-            raise
+            undone.pop_all()
         return self
 
     def __exit__(self, *_error: object) -> None:
