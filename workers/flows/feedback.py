@@ -26,8 +26,16 @@ from memory.reflections import digest, keep
 from memory.rewards import trusted
 from workers.diffs import apply_unified, parse_diff, patched
 from workers.errors import Gone, NoAccess
-from workers.flows.finding_outcomes import record_left_unchanged, suggested_beside
-from workers.flows.fix_outcomes import CLOSED, record_reverts, repair_of, settled, text_at, was_made
+from workers.flows.outcomes import (
+    CLOSED,
+    record_left_unchanged,
+    record_reverts,
+    repair_of,
+    settled,
+    suggested_beside,
+    text_at,
+    was_made,
+)
 from workers.flows.pinning import later_jobs
 from workers.flows.readings import reading_owner
 from workers.flows.replies import post_comment, reply_to_outsider

@@ -14,7 +14,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.errors import CannotRun, Gone, JobStopped, Retryable
 from workers.flows.checks import begin_check, end_check
 from workers.flows.configured import configuration_at, not_wanted
-from workers.flows.finding_outcomes import record_endings
+from workers.flows.outcomes import record_endings
 from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.posting import post, post_skipped
 from workers.flows.readings import forget_reading, read_once
