@@ -27,11 +27,11 @@ from workers.errors import ApprenticeError, CannotRun, Retryable
 from workers.git_command import program
 from workers.ports import AppExamination
 from workers.redaction import redact
-from workers.review_tool import ReviewTool
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
 from workers.sandbox.tiers import problems, sandbox_of
+from workers.setting_types import ReviewTool
 from workers.settings import MintSettings, SandboxTier, WebSettings, WorkerSettings
 
 MODEL_SECONDS = WEB_SECONDS = 5.0

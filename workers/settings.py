@@ -18,9 +18,8 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from workers.errors import BadInput
-from workers.model_settings import ModelAddress, ModelKey, ModelPrice, Principles
 from workers.redaction import own_secrets
-from workers.review_tool import ReviewTool
+from workers.setting_types import ModelAddress, ModelKey, ModelPrice, Principles, ReviewTool
 
 PREFIX = "APPRENTICE_"
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")

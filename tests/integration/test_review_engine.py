@@ -18,9 +18,9 @@ from workers.ports import CompletedRun, Sandbox, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
 from workers.review.suggestions import applied
-from workers.review_tool import ReviewTool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover
+from workers.setting_types import ReviewTool
 
 pytestmark = pytest.mark.sandbox
 

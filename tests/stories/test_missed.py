@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from tests.stories import town as founding
 from tests.stories.town import Town, readable
-from workers.review_tool import ReviewTool
+from workers.setting_types import ReviewTool
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 

@@ -44,9 +44,9 @@ from workers.review.read_report import (
 )
 from workers.review.source import Unread, python_sources
 from workers.review.suggestions import RunTests, SuggestionProver, drafts, suggested, that_help
-from workers.review_tool import ReviewTool
 from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import Project, run_tests
+from workers.setting_types import ReviewTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from workers.context import check_worker, open_context
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, SourceTree
 from workers.review.engine import readers_of_changes, readers_of_trees
-from workers.review_tool import OWN_DETECTORS
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.setting_types import OWN_DETECTORS
 from workers.settings import MintSettings, WebSettings, WorkerSettings, child_environment, load
 
 LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "files": ["*.js"]}

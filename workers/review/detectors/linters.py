@@ -41,7 +41,7 @@ from workers.review.detectors.rules import (
     kind_of,
 )
 from workers.review.project_options import RuffOptions
-from workers.review_tool import ReviewTool
+from workers.setting_types import ReviewTool
 
 
 def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, ...]:
