@@ -25,7 +25,7 @@ from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, valu
 from memory.retrieval.index import WordIndex, best, terms
 from memory.rewards import MILLIONTHS, PATTERN, acceptance, advantage, contributions_of_outcome
 from memory.store import Store
-from memory.store.pools import left_after
+from memory.store.pools import decay
 
 NEIGHBOURS = 3
 
@@ -227,13 +227,13 @@ def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedO
 
 def _update(decision: Decision, outcome: Outcome, cells: Cells, period: int) -> ValueUpdate:
     """The value with this result in the table, and with exactly what it added taken out."""
-    left, before = left_after(period - decision.period) / MILLIONTHS, dict(cells)
+    left, before = decay(period - decision.period) / MILLIONTHS, dict(cells)
     for part in contributions_of_outcome(decision, outcome):
         key = (part.level, part.strategy, part.factor)
         now, less = cells.get(key, Cell(0.0, 0.0)), left * part.weight / MILLIONTHS
         rest = max(now.weight - less, 0.0)
         summed = now.weight * now.mean - left * part.value / MILLIONTHS
-        before[key] = Cell(rest, min(max(summed / rest, 0.0), 1.0) if rest > _NOTHING else 0.0, now.witnesses)
+        before[key] = Cell(rest, min(max(summed / rest, 0.0), 1.0) if rest > _NOTHING else 0.0, now.repositories)
     old, new = (values(decision.state, decision.available, table, {}) for table in (before, cells))
     was, now_is = old[decision.chosen], new[decision.chosen]
     gap = outcome.target - was.proof.mean
@@ -293,7 +293,7 @@ def _finding(store: Store, decision: Decision) -> Finding | None:
 def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
     shown = {PATTERN, *decision.available}
     return tuple(
-        TableRow(*level, strategy, factor, cell.weight, cell.mean, cell.witnesses)
+        TableRow(*level, strategy, factor, cell.weight, cell.mean, cell.repositories)
         for wanted in decision.state.rows()
         for (level, strategy, factor), cell in sorted(cells.items(), key=lambda item: item[0][1:])
         if level == wanted and strategy in shown

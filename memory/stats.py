@@ -207,7 +207,7 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[RuleAcceptance
             decisions=decided[rule],
             verdicts=cell.weight,
             acceptance=cell.mean,
-            repositories=cell.witnesses,
+            repositories=cell.repositories,
         )
         for rule, state in sorted(states.items())
         if (cell := cells.get((state.everywhere, PATTERN, Factor.ACCEPTANCE))) is not None

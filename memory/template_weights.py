@@ -12,7 +12,7 @@ from datetime import datetime
 from memory.model import AttemptOutcome, Experience, Factor, Family, Signal
 from memory.rewards import LEAST_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
 from memory.skills import parts_of
-from memory.store.pools import MILLION, QUORUM, Sum, Witness, reaching
+from memory.store.pools import MILLION, QUORUM, Contributor, Sum, reaching
 
 # ── By the tests
 
@@ -151,9 +151,9 @@ def verdict_weights(
     liked, under the rules of the table's acceptance: a quota each, and a quorum of repositories and accounts. Give the
     edits oldest verdict first. Templates about which nothing is known are left out: their weight is 1.
     """
-    faded = list(_faded(judged, kinds))
-    elsewhere = {kind: _elsewhere(faded, kind, repository, quorum) for kind in set(kinds.values())}
-    own = [each for each in faded if each.edit.repository == repository]
+    decayed = list(_decayed(judged, kinds))
+    elsewhere = {kind: _elsewhere(decayed, kind, repository, quorum) for kind in set(kinds.values())}
+    own = [each for each in decayed if each.edit.repository == repository]
     found = {}
     for template, kind in kinds.items():
         expected = _shrunk(own, template, kind, family, elsewhere[kind])
@@ -163,7 +163,7 @@ def verdict_weights(
 
 
 @dataclass(frozen=True, slots=True)
-class _Faded:
+class _DecayedVerdict:
     """One verdict on one template: `share` is what is left of it, times the template's part in the edit."""
 
     edit: JudgedEdit
@@ -171,8 +171,8 @@ class _Faded:
     kind: str
     share: float
 
-    def sums(self, nearness: float) -> list[tuple[Witness, Sum]]:
-        """Weight and value by witness, where they are so near."""
+    def sums(self, nearness: float) -> list[tuple[Contributor, Sum]]:
+        """Weight and value by contributor, where they are so near."""
         left = self.share * nearness
         return [
             ((self.edit.repository, str(account)), (round(weight * left), round(value * left)))
@@ -180,29 +180,29 @@ class _Faded:
         ]
 
 
-def _faded(judged: Sequence[JudgedEdit], kinds: Mapping[str, str]) -> Iterable[_Faded]:
+def _decayed(judged: Sequence[JudgedEdit], kinds: Mapping[str, str]) -> Iterable[_DecayedVerdict]:
     """Each verdict, less the more verdicts on its strategy were given later in its repository."""
     later = Counter[tuple[str, str]]()
     for edit in reversed(judged):
         known = [template for template in edit.templates if template in kinds]
         for template in known:
             age = later[edit.repository, kinds[template]]
-            yield _Faded(edit, template, kinds[template], 0.5 ** (age / HALF_LIFE) / len(edit.templates))
+            yield _DecayedVerdict(edit, template, kinds[template], 0.5 ** (age / HALF_LIFE) / len(edit.templates))
         later.update({(edit.repository, kinds[template]) for template in known})
 
 
-def _elsewhere(faded: Iterable[_Faded], kind: str, repository: str, quorum: int) -> float:
+def _elsewhere(decayed: Iterable[_DecayedVerdict], kind: str, repository: str, quorum: int) -> float:
     """How often other repositories accept a strategy's edits, as far as they may say so here."""
-    rows: defaultdict[Witness, Sum] = defaultdict(lambda: (0, 0))
-    for each in faded:
+    rows: defaultdict[Contributor, Sum] = defaultdict(lambda: (0, 0))
+    for each in decayed:
         if each.kind == kind and each.edit.repository != repository:
-            for witness, (weight, value) in each.sums(1.0):
-                rows[witness] = (rows[witness][0] + weight, rows[witness][1] + value)
+            for contributor, (weight, value) in each.sums(1.0):
+                rows[contributor] = (rows[contributor][0] + weight, rows[contributor][1] + value)
     cell = reaching(rows, repository, Factor.ACCEPTANCE, quorum)
     return _mean(UNKNOWN, cell.weight, cell.weight * cell.mean) if cell else UNKNOWN
 
 
-def _shrunk(own: Iterable[_Faded], template: str, kind: str, family: Family, prior: float) -> float:
+def _shrunk(own: Iterable[_DecayedVerdict], template: str, kind: str, family: Family, prior: float) -> float:
     """How often this repository accepts a template's edits, starting from what others say."""
     total = value = 0
     for each in own:

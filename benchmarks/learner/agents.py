@@ -45,7 +45,7 @@ HALF_LIFE = 2000
 """So many attempts later a remembered case says half as much: strategies and code change."""
 
 ATTEMPT = pools.HALF_LIFE / HALF_LIFE
-"""The time of an attempt, with which the table's evidence fades as fast: some eleven a day."""
+"""The time of an attempt, with which the table's evidence decays as fast: some eleven a day."""
 
 HALF = 0.5
 """The reward of a proof that nobody judged yet, for agents that learn one number: what they are told later replaces nothing."""
@@ -189,23 +189,25 @@ def maintainer_of(repository: str) -> Actor:
 
 
 @dataclass(slots=True)
-class Spot:
+class CellEvidence:
     """One cell of the table: its rows, and what they make in a period, until a row is added."""
 
-    rows: dict[pools.Entry, pools.Sum] = field(default_factory=dict)
+    rows: dict[pools.EvidenceKey, pools.Sum] = field(default_factory=dict)
     period: int = pools.NEVER
-    sums: dict[pools.Witness, pools.Sum] = field(default_factory=dict)
+    sums: dict[pools.Contributor, pools.Sum] = field(default_factory=dict)
     whole: pools.Pool = field(default_factory=pools.Pool)
     own: dict[str, pools.Pool] = field(default_factory=dict)
 
     def reaching(self, repository: str, factor: Factor, period: int) -> Cell | None:
         """See `pools.read`."""
         if self.period != period:
-            self.period, self.sums, self.own = period, pools.faded(self.rows, period), {}
+            self.period, self.sums, self.own = period, pools.decayed(self.rows, period), {}
             self.whole = pools.pool(self.sums)
         own = self.own.get(repository)
         if own is None:
-            own = pools.in_full({witness: each for witness, each in self.sums.items() if witness[0] == repository})
+            own = pools.in_full(
+                {contributor: each for contributor, each in self.sums.items() if contributor[0] == repository}
+            )
             self.own[repository] = own
         known = pools.known_by(pools.QUORUM, factor is Factor.ACCEPTANCE, *self.whole, *own)
         if known is None:
@@ -217,7 +219,7 @@ class Table:
     """The part of the ledger that a learner uses, in memory: a life has some ten thousand decisions."""
 
     def __init__(self) -> None:
-        self.spots: defaultdict[Level, dict[tuple[str, Factor], Spot]] = defaultdict(dict)
+        self.spots: defaultdict[Level, dict[tuple[str, Factor], CellEvidence]] = defaultdict(dict)
         self.decisions: dict[str, Decision] = {}
         self.ledger = self
 
@@ -243,7 +245,7 @@ class Table:
 
     def _add(self, contributions: Iterable[Contribution]) -> bool:
         for part in contributions:
-            spot = self.spots[part.level].setdefault((part.strategy, part.factor), Spot())
+            spot = self.spots[part.level].setdefault((part.strategy, part.factor), CellEvidence())
             entry = (part.repository, part.teacher, part.period)
             weight, value = spot.rows.get(entry, (0, 0))
             spot.rows[entry], spot.period = (weight + part.weight, value + part.value), pools.NEVER

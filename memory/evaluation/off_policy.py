@@ -38,7 +38,19 @@ from memory.model import (
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 from memory.rewards import contributions_of_outcome, contributions_of_signal, proven, verdict
-from memory.store.pools import QUORUM, Entry, Pool, Sum, Witness, cell_of, faded, in_full, known_by, pool, reaching
+from memory.store.pools import (
+    QUORUM,
+    Contributor,
+    EvidenceKey,
+    Pool,
+    Sum,
+    cell_of,
+    decayed,
+    in_full,
+    known_by,
+    pool,
+    reaching,
+)
 
 CLIP = 20.0
 """Larger weights count as this: a little bias for much less variance. Their share is reported."""
@@ -135,10 +147,10 @@ class LogReplay:
 
 
 class _PooledCell(NamedTuple):
-    """One cell as it counts in a period: its rows by witness, and the pools of all and of each repository."""
+    """One cell as it counts in a period: its rows by contributor, and the pools of all and of each repository."""
 
     period: int
-    rows: Mapping[Witness, Sum]
+    rows: Mapping[Contributor, Sum]
     every: Pool
     own: Mapping[str, Pool]
 
@@ -153,7 +165,7 @@ class _PooledCell(NamedTuple):
 class RunningTable:
     """The table after what was added so far."""
 
-    _rows: defaultdict[Level, dict[tuple[str, Factor], dict[Entry, Sum]]] = field(
+    _rows: defaultdict[Level, dict[tuple[str, Factor], dict[EvidenceKey, Sum]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
     _pooled: dict[tuple[Level, str, Factor], _PooledCell] = field(default_factory=dict)
@@ -167,7 +179,7 @@ class RunningTable:
             self._pooled.pop((part.level, part.strategy, part.factor), None)
 
     def cells(self, state: State, period: int, quorum: int = QUORUM) -> policy.Cells:
-        """What a choice in this state reads in a period: faded, and of other repositories what may reach this one."""
+        """What a choice in this state reads in a period: decayed, and of other repositories what may reach this one."""
         found: dict[tuple[Level, str, Factor], Cell] = {}
         for level in state.rows():
             for (strategy, factor), rows in self._rows.get(level, {}).items():
@@ -180,11 +192,11 @@ class RunningTable:
         return found
 
 
-def _pool(rows: Mapping[Entry, Sum], period: int) -> _PooledCell:
-    now = faded(rows, period)
-    of: defaultdict[str, dict[Witness, Sum]] = defaultdict(dict)
-    for witness, each in now.items():
-        of[witness[0]][witness] = each
+def _pool(rows: Mapping[EvidenceKey, Sum], period: int) -> _PooledCell:
+    now = decayed(rows, period)
+    of: defaultdict[str, dict[Contributor, Sum]] = defaultdict(dict)
+    for contributor, each in now.items():
+        of[contributor[0]][contributor] = each
     return _PooledCell(period, now, pool(now), {repository: in_full(each) for repository, each in of.items()})
 
 

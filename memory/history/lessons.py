@@ -63,13 +63,13 @@ def keys(rule: str) -> tuple[str, str, str]:
 
 @dataclass(slots=True)
 class RuleShares:
-    """Sums of weights, and of the weights of what was addressed, by rule; both fade with the changes that pass.
+    """Sums of weights, and of the weights of what was addressed, by rule; both decay with the changes that pass.
 
     Findings of one rule in one change mostly share their fate, so that n of them weigh as √n. A rule starts from its share
     in the histories of other repositories, `start`: that of its family where the rule is not known, else that of all.
     """
 
-    sums: dict[str, FadingSum] = field(default_factory=dict)
+    sums: dict[str, DecayedSum] = field(default_factory=dict)
     start: Mapping[str, float] = field(default_factory=elsewhere)
 
     def add(self, finding: PastFinding) -> None:
@@ -84,26 +84,26 @@ class RuleShares:
         start = next(self.start[key] for key in reversed(keys(rule)) if key in self.start)
         return (PULL * start + known.addressed) / (PULL + known.weight)
 
-    def _at(self, rule: str, position: int) -> FadingSum:
-        return self.sums.get(rule, FadingSum()).faded(position)
+    def _at(self, rule: str, position: int) -> DecayedSum:
+        return self.sums.get(rule, DecayedSum()).decayed(position)
 
 
 @dataclass(frozen=True, slots=True)
-class FadingSum:
+class DecayedSum:
     """Evidence as it weighed at a change of the branch."""
 
     weight: float = 0.0
     addressed: float = 0.0
     position: int = 0
 
-    def faded(self, position: int) -> FadingSum:
+    def decayed(self, position: int) -> DecayedSum:
         """The same at a later change; at an earlier one, as it is."""
         left = 0.5 ** (max(position - self.position, 0) / HALF_LIFE)
-        return FadingSum(self.weight * left, self.addressed * left, max(position, self.position))
+        return DecayedSum(self.weight * left, self.addressed * left, max(position, self.position))
 
-    def plus(self, weight: float, addressed: float) -> FadingSum:
+    def plus(self, weight: float, addressed: float) -> DecayedSum:
         """With more evidence."""
-        return FadingSum(self.weight + weight, self.addressed + addressed, self.position)
+        return DecayedSum(self.weight + weight, self.addressed + addressed, self.position)
 
 
 NAMES = ("bias", "share", "standing", "burst", "test", "docs", "fixable")
@@ -175,12 +175,12 @@ class HistoryLessons:
     """
 
     position: int
-    sums: dict[str, FadingSum]
+    sums: dict[str, DecayedSum]
     usual_odds: float | None = None
 
     def hint(self, seen: JudgedFinding) -> HistoryHint:
         """The difference of a finding's log-odds from the usual ones, within ±`MOST_LIFT`."""
-        known = self.sums.get(seen.rule, FadingSum()).faded(self.position)
+        known = self.sums.get(seen.rule, DecayedSum()).decayed(self.position)
         gap = 0.0 if self.usual_odds is None else self.odds(seen) - self.usual_odds
         lift = max(-MOST_LIFT, min(MOST_LIFT, gap))
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)

@@ -94,7 +94,7 @@ class Aftermath(StrEnum):
 
 
 PERIOD = timedelta(days=90)
-"""Evidence of one such stretch of time is summed together, and fades together."""
+"""Evidence of one such stretch of time is summed together, and decays together."""
 
 
 def period_of(at: datetime) -> int:
@@ -247,7 +247,7 @@ class Signal:
 class Contribution:
     """What ledger entries add to one cell of the table, in millionths, so that sums do not depend on their order.
 
-    `repository` and `teacher` are the witness: whose evidence it is. Tests have no teacher: theirs is empty. `period` is
+    `repository` and `teacher` are the contributor, whose evidence it is. Tests have no teacher: theirs is empty. `period` is
     that of the decision.
     """
 
@@ -264,12 +264,12 @@ class Contribution:
 class Cell(NamedTuple):
     """One cell of the table: the summed weight of its evidence (about: how many observations) and their mean in [0, 1].
 
-    `witnesses` is how many repositories this evidence comes from.
+    `repositories` is how many repositories this evidence comes from.
     """
 
     weight: float
     mean: float
-    witnesses: int = 0
+    repositories: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class Learner:
         return period_of(self._clock())
 
     def cells(self, state: State) -> q_table.Cells:
-        """The part of the table about `state`, as far as it may reach its repository, and as far as it has not faded."""
+        """The part of the table about `state`, as far as it may reach its repository, and as far as it has not decayed."""
         return self._ledger.cells(state.rows(), repository=state.repository, quorum=self.quorum, at=self._clock())
 
     def decide(

@@ -1,6 +1,6 @@
 """The Q-table: what a strategy is worth in a state, and with which probability to choose it. Pure; the generator is passed in.
 
-A cell holds a sum and a count for each period, so the running average's step size is 1/n, of evidence that fades: evidence
+A cell holds a sum and a count for each period, so the running average's step size is 1/n, of evidence that decays: evidence
 commutes, can be retracted exactly, and the table can be rebuilt from the ledger bit for bit. The table holds the two factors
 that a value is made of. Values themselves are not stored and not bootstrapped: an episode is short and what a failed attempt
 leads to is known (the same failure with one strategy fewer), so r + gamma max Q(s', .) with gamma = 1 is solved exactly at

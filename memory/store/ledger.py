@@ -164,7 +164,7 @@ class Ledger:
     def cells(
         self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM, at: datetime
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
-        """The evidence of these levels for a repository, by level, strategy and factor, faded as it is at a time.
+        """The evidence of these levels for a repository, by level, strategy and factor, decayed as it is at a time.
 
         Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
         """

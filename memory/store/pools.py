@@ -1,6 +1,6 @@
 """What evidence adds up to in each cell, kept beside its rows: that of each repository, and in shared cells that of all.
 
-A choice reads one row of each. A pool is of one period, as evidence fades. The first reader of a later period, and the first
+A choice reads one row of each. A pool is of one period, as evidence decays. The first reader of a later period, and the first
 writer, make it anew from the cell's rows; within a period a writer moves it by what its repository and its people changed.
 """
 
@@ -49,42 +49,42 @@ PRIVATE = ("place", "repository")
 Sum = tuple[int, int]
 """Weight and value, in millionths."""
 
-Witness = tuple[str, str]
+Contributor = tuple[str, str]
 """Repository and teacher; the teacher is empty where tests decided."""
 
-Key = tuple[str, str, str, str, str]
+PoolKey = tuple[str, str, str, str, str]
 """A cell, and the repository whose pool it is."""
 
-EVERYBODY = "*"
+EVERY_REPOSITORY = "*"
 """In place of a repository: the pool of all of them."""
 
-Entry = tuple[str, str, int]
-"""A witness and the period of the decisions: one row of a cell."""
+EvidenceKey = tuple[str, str, int]
+"""A contributor and the period of the decisions: one row of a cell."""
 
-Spot = tuple[str, str, str, str]
+CellKey = tuple[str, str, str, str]
 """Scope, key, strategy, factor: one cell of the table."""
 
-Sums = dict[Spot, dict[Entry, Sum]]
-"""For each cell, what each witness adds to it in each period."""
+Sums = dict[CellKey, dict[EvidenceKey, Sum]]
+"""For each cell, what each contributor adds to it in each period."""
 
-SPOT = ("scope", "key", "strategy", "factor")
-ENTRY = ("repository", "teacher", "period")
+CELL_COLUMNS = ("scope", "key", "strategy", "factor")
+EVIDENCE_COLUMNS = ("repository", "teacher", "period")
 
 HALF_LIFE = timedelta(days=180)
 """Evidence this old weighs a half: people, code and the engine change. That of remembered cases is the same."""
 
 
 @cache
-def left_after(periods: int) -> int:
+def decay(periods: int) -> int:
     """What is left of evidence after so many periods, in millionths."""
     return round(MILLION * math.exp2(-max(periods, 0) * (PERIOD / HALF_LIFE)))
 
 
-def faded(rows: Mapping[Entry, Sum], period: int | None) -> dict[Witness, Sum]:
-    """The rows of a cell by witness, as they count in a period; None: in full. Rounded down, so that they are whole numbers."""
-    sums: dict[Witness, Sum] = {}
+def decayed(rows: Mapping[EvidenceKey, Sum], period: int | None) -> dict[Contributor, Sum]:
+    """The rows of a cell by contributor, as they count in a period; None: in full. Rounded down, so that they are whole numbers."""
+    sums: dict[Contributor, Sum] = {}
     for (repository, teacher, then), (weight, value) in rows.items():
-        left = MILLION if period is None else left_after(period - then)
+        left = MILLION if period is None else decay(period - then)
         known = sums.get((repository, teacher), (0, 0))
         sums[repository, teacher] = (known[0] + weight * left // MILLION, known[1] + value * left // MILLION)
     return sums
@@ -106,7 +106,7 @@ def share(weight: int, value: int) -> Sum:
     return (weight, value) if weight <= QUOTA else (QUOTA, QUOTA * value // weight)
 
 
-def pool(rows: Mapping[Witness, Sum]) -> Pool:
+def pool(rows: Mapping[Contributor, Sum]) -> Pool:
     """The pool of all repositories, of one cell's rows."""
     repositories: dict[str, Sum] = {}
     for (repository, _), (weight, value) in rows.items():
@@ -121,26 +121,26 @@ def pool(rows: Mapping[Witness, Sum]) -> Pool:
     )
 
 
-def in_full(rows: Mapping[Witness, Sum]) -> Pool:
+def in_full(rows: Mapping[Contributor, Sum]) -> Pool:
     """The pool of one repository's rows."""
     weight, value = (sum(each[part] for each in rows.values()) for part in (0, 1))
     return Pool(weight, value, int(weight > 0), _people(rows))
 
 
-def _people(rows: Mapping[Witness, Sum]) -> int:
+def _people(rows: Mapping[Contributor, Sum]) -> int:
     weights: dict[str, int] = {}
     for (_, teacher), (weight, _) in rows.items():
         weights[teacher] = weights.get(teacher, 0) + weight
     return sum(1 for teacher, weight in weights.items() if teacher and weight > 0)
 
 
-def reaching(rows: Mapping[Witness, Sum], repository: str, factor: Factor, quorum: int) -> Cell | None:
+def reaching(rows: Mapping[Contributor, Sum], repository: str, factor: Factor, quorum: int) -> Cell | None:
     """The evidence of one cell for a repository: its own in full, and the pool of all others where they are a quorum.
 
     Repositories count as well as people, because the owner of a repository can add any number of accounts to teach there.
     """
-    own = {witness: each for witness, each in rows.items() if witness[0] == repository}
-    others = pool({witness: each for witness, each in rows.items() if witness not in own})
+    own = {contributor: each for contributor, each in rows.items() if contributor[0] == repository}
+    others = pool({contributor: each for contributor, each in rows.items() if contributor not in own})
     return reached(in_full(own), others, factor, quorum)
 
 
@@ -152,9 +152,9 @@ def reached(own: Pool, others: Pool, factor: Factor, quorum: int) -> Cell | None
     return cell_of(weight, value, repositories)
 
 
-def cell_of(weight: int, value: int, witnesses: int) -> Cell | None:
+def cell_of(weight: int, value: int, repositories: int) -> Cell | None:
     """A cell of these sums; None without evidence."""
-    return Cell(weight / MILLION, value / weight, witnesses) if weight > 0 else None
+    return Cell(weight / MILLION, value / weight, repositories) if weight > 0 else None
 
 
 # ── Stored pools ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,24 +162,24 @@ def cell_of(weight: int, value: int, witnesses: int) -> Cell | None:
 NEVER = -1
 """The period of a pool that was not made yet."""
 
-_KEY = (*SPOT, "repository")
+_KEY = (*CELL_COLUMNS, "repository")
 _ORDER = tuple(pools.c[name] for name in _KEY)
 _POOLS = BulkInsert(pools, (*_KEY, "period", *Pool._fields))
 
 
-def _keys(spot: Spot, repositories: Iterable[str]) -> Iterator[Key]:
-    for repository in {*repositories, *(() if spot[0] in PRIVATE else (EVERYBODY,))}:
-        yield (*spot, repository)
+def _keys(cell_key: CellKey, repositories: Iterable[str]) -> Iterator[PoolKey]:
+    for repository in {*repositories, *(() if cell_key[0] in PRIVATE else (EVERY_REPOSITORY,))}:
+        yield (*cell_key, repository)
 
 
-def hold(connection: Connection, sums: Sums) -> dict[Key, tuple[int, Pool]]:
+def hold(connection: Connection, sums: Sums) -> dict[PoolKey, tuple[int, Pool]]:
     """The stored pools that these sums move by period, made where they are missing, and kept from other writers until the end
     of the transaction. They are locked in the order of their keys: two writers cannot deadlock."""
-    keys = (key for spot, rows in sums.items() for key in _keys(spot, (entry[0] for entry in rows)))
+    keys = (key for cell_key, rows in sums.items() for key in _keys(cell_key, (entry[0] for entry in rows)))
     return _hold(connection, keys)
 
 
-def _hold(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[int, Pool]]:
+def _hold(connection: Connection, keys: Iterable[PoolKey]) -> dict[PoolKey, tuple[int, Pool]]:
     wanted = sorted(keys)
     for batch in in_batches(wanted):
         missing = [_row(key, NEVER, Pool()) for key in batch]
@@ -191,31 +191,33 @@ def _hold(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[int, P
     }
 
 
-def move(connection: Connection, held: Mapping[Key, tuple[int, Pool]], added: Sums) -> None:
+def move(connection: Connection, held: Mapping[PoolKey, tuple[int, Pool]], added: Sums) -> None:
     """Bring held pools up to date after these sums were added to the cells."""
     then = {key: max(period, *(part_of for _, _, part_of in added[key[:4]])) for key, (period, _) in held.items()}
     moved = {
         key: _moved(connection, key[:4], period, known, added[key[:4]])
         for key, (period, known) in held.items()
-        if key[4] == EVERYBODY and then[key] == period
+        if key[4] == EVERY_REPOSITORY and then[key] == period
     }
     _keep(connection, then, moved | _anew(connection, {key: then[key] for key in held.keys() - moved.keys()}))
 
 
-def _moved(connection: Connection, spot: Spot, period: int, known: Pool, added: Mapping[Entry, Sum]) -> Pool:
+def _moved(
+    connection: Connection, cell_key: CellKey, period: int, known: Pool, added: Mapping[EvidenceKey, Sum]
+) -> Pool:
     """The pool of all after these additions: by the rows of their repositories and of their people alone."""
     repositories, people = {entry[0] for entry in added}, {entry[1] for entry in added}
     touched = or_(cells.c.repository.in_(repositories), cells.c.teacher.in_(people - {""}))
-    after = _rows(connection, spot, touched)
+    after = _rows(connection, cell_key, touched)
     before = {entry: _less(each, added.get(entry, (0, 0))) for entry, each in after.items()}
-    old, new = (_part(faded(rows, period), repositories, people) for rows in (before, after))
+    old, new = (_part(decayed(rows, period), repositories, people) for rows in (before, after))
     return Pool(*(whole - was + now for whole, was, now in zip(known, old, new, strict=True)))
 
 
-def _part(rows: Mapping[Witness, Sum], repositories: Collection[str], people: Collection[str]) -> Pool:
+def _part(rows: Mapping[Contributor, Sum], repositories: Collection[str], people: Collection[str]) -> Pool:
     """What these repositories and these people count for in a pool."""
-    of_repositories = pool({witness: each for witness, each in rows.items() if witness[0] in repositories})
-    of_people = pool({witness: each for witness, each in rows.items() if witness[1] in people})
+    of_repositories = pool({contributor: each for contributor, each in rows.items() if contributor[0] in repositories})
+    of_people = pool({contributor: each for contributor, each in rows.items() if contributor[1] in people})
     return of_repositories._replace(people=of_people.people)
 
 
@@ -223,7 +225,7 @@ def _less(one: Sum, other: Sum) -> Sum:
     return one[0] - other[0], one[1] - other[1]
 
 
-def refresh(connection: Connection, keys: Iterable[Key], period: int) -> None:
+def refresh(connection: Connection, keys: Iterable[PoolKey], period: int) -> None:
     """Make pools of earlier periods those of this one."""
     old = {key: period for key, (known, _) in _hold(connection, keys).items() if known < period}
     _keep(connection, old, _anew(connection, old))
@@ -233,32 +235,32 @@ def replace(connection: Connection, sums: Sums) -> None:
     """Make these the pools of the whole table, in the latest period that it has evidence of."""
     period = max((entry[2] for rows in sums.values() for entry in rows), default=0)
     connection.execute(delete(pools))
-    _POOLS.insert(connection, (row for spot, rows in sums.items() for row in _rows_of(spot, rows, period)))
+    _POOLS.insert(connection, (row for cell_key, rows in sums.items() for row in _rows_of(cell_key, rows, period)))
 
 
-def _rows_of(spot: Spot, rows: Mapping[Entry, Sum], period: int) -> Iterator[tuple[str | int, ...]]:
-    of: dict[str, dict[Witness, Sum]] = {}
-    now = faded(rows, period)
-    for witness, each in now.items():
-        of.setdefault(witness[0], {})[witness] = each
-    for key in _keys(spot, of):
-        made = pool(now) if key[-1] == EVERYBODY else in_full(of[key[-1]])
+def _rows_of(cell_key: CellKey, rows: Mapping[EvidenceKey, Sum], period: int) -> Iterator[tuple[str | int, ...]]:
+    of: dict[str, dict[Contributor, Sum]] = {}
+    now = decayed(rows, period)
+    for contributor, each in now.items():
+        of.setdefault(contributor[0], {})[contributor] = each
+    for key in _keys(cell_key, of):
+        made = pool(now) if key[-1] == EVERY_REPOSITORY else in_full(of[key[-1]])
         yield (*key, period, *made)
 
 
-def _anew(connection: Connection, periods: Mapping[Key, int]) -> dict[Key, Pool]:
+def _anew(connection: Connection, periods: Mapping[PoolKey, int]) -> dict[PoolKey, Pool]:
     """These pools, each of a period, by the rows of their cells."""
     made = {}
     for batch in in_batches(periods, 200):
         rows = rows_where(connection, or_(*map(_of, batch)))
         for key in batch:
-            now = faded(rows.get(key[:4], {}), periods[key])
-            own = {witness: each for witness, each in now.items() if witness[0] == key[4]}
-            made[key] = pool(now) if key[4] == EVERYBODY else in_full(own)
+            now = decayed(rows.get(key[:4], {}), periods[key])
+            own = {contributor: each for contributor, each in now.items() if contributor[0] == key[4]}
+            made[key] = pool(now) if key[4] == EVERY_REPOSITORY else in_full(own)
     return made
 
 
-def _keep(connection: Connection, periods: Mapping[Key, int], made: Mapping[Key, Pool]) -> None:
+def _keep(connection: Connection, periods: Mapping[PoolKey, int], made: Mapping[PoolKey, Pool]) -> None:
     at = and_(*(pools.c[name] == bindparam(f"at_{name}") for name in _KEY))
     rows = [
         {**{f"at_{name}": part for name, part in zip(_KEY, key, strict=True)}, "period": periods[key], **each._asdict()}
@@ -268,23 +270,23 @@ def _keep(connection: Connection, periods: Mapping[Key, int], made: Mapping[Key,
         connection.execute(pools.update().where(at), rows)
 
 
-def _row(key: Key, period: int, made: Pool) -> Row:
+def _row(key: PoolKey, period: int, made: Pool) -> Row:
     return {**dict(zip(_KEY, key, strict=True)), "period": period, **made._asdict()}
 
 
-def _at(key: Key) -> ColumnElement[bool]:
+def _at(key: PoolKey) -> ColumnElement[bool]:
     return and_(*(pools.c[name] == value for name, value in zip(_KEY, key, strict=True)))
 
 
-def _of(key: Key) -> ColumnElement[bool]:
+def _of(key: PoolKey) -> ColumnElement[bool]:
     """The rows of a pool."""
-    here = [cells.c[name] == value for name, value in zip(SPOT, key[:4], strict=True)]
-    return and_(*here, *(() if key[4] == EVERYBODY else (cells.c.repository == key[4],)))
+    here = [cells.c[name] == value for name, value in zip(CELL_COLUMNS, key[:4], strict=True)]
+    return and_(*here, *(() if key[4] == EVERY_REPOSITORY else (cells.c.repository == key[4],)))
 
 
 def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
     sums: Sums = {}
-    columns = (cells.c[name] for name in (*SPOT, *ENTRY, "weight", "value"))
+    columns = (cells.c[name] for name in (*CELL_COLUMNS, *EVIDENCE_COLUMNS, "weight", "value"))
     for scope, key, strategy, factor, repository, teacher, period, weight, value in connection.execute(
         select(*columns).where(which)
     ):
@@ -292,12 +294,12 @@ def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
     return sums
 
 
-def _rows(connection: Connection, spot: Spot, *which: ColumnElement[bool]) -> dict[Entry, Sum]:
-    here = and_(*(cells.c[name] == value for name, value in zip(SPOT, spot, strict=True)), *which)
-    return rows_where(connection, here).get(spot, {})
+def _rows(connection: Connection, cell_key: CellKey, *which: ColumnElement[bool]) -> dict[EvidenceKey, Sum]:
+    here = and_(*(cells.c[name] == value for name, value in zip(CELL_COLUMNS, cell_key, strict=True)), *which)
+    return rows_where(connection, here).get(cell_key, {})
 
 
-def _stored(connection: Connection, which: ColumnElement[bool]) -> dict[Key, tuple[int, Pool]]:
+def _stored(connection: Connection, which: ColumnElement[bool]) -> dict[PoolKey, tuple[int, Pool]]:
     """Stored pools, locked until the end of the transaction."""
     query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).where(which)
     rows = connection.execute(query.order_by(*_ORDER).with_for_update()).all()
@@ -344,7 +346,7 @@ def _of_all_and_own(number: int) -> Select[Any]:
     periods = (every.c.period, func.coalesce(own.c.period, _PERIOD))
     sums = (*(every.c[name] for name in Pool._fields), *(func.coalesce(own.c[name], _ZERO) for name in Pool._fields))
     query: Select[Any] = select(*cell, *periods, *sums).join_from(every, own, same, isouter=True)
-    return query.where(_at_level(every, number), every.c.repository == EVERYBODY)
+    return query.where(_at_level(every, number), every.c.repository == EVERY_REPOSITORY)
 
 
 def _at_level(table: FromClause, number: int) -> ColumnElement[bool]:
@@ -353,7 +355,7 @@ def _at_level(table: FromClause, number: int) -> ColumnElement[bool]:
 
 def read(
     connection: Connection, levels: Sequence[Level], repository: str, quorum: int, period: int
-) -> tuple[Found, set[Key]]:
+) -> tuple[Found, set[PoolKey]]:
     """The cells at these levels, of which there is one at least, that hold evidence for a repository, as it counts in a
     period; and the pools that are of an earlier one."""
     given = {f"{part}{n}": value for n, level in enumerate(levels) for part, value in level._asdict().items()}
@@ -361,22 +363,24 @@ def read(
     # All at once: one after another takes twice as long.
     rows = connection.execute(query, {**given, "repository": repository, "period": period}).all()
     found: Found = {}
-    unsure: dict[Spot, Level] = {}
-    old = set[Key]()
+    unsure: dict[CellKey, Level] = {}
+    old = set[PoolKey]()
     for number, strategy, name, of, then, *sums in rows:
         level, factor = levels[number], _FACTORS[name]
         known = known_by(quorum, factor is Factor.ACCEPTANCE, *sums) if of == then == period else None
         if known is None:
-            spot = (*level, strategy, name)
-            unsure[spot] = level
-            old |= {(*spot, whose) for whose, made in ((repository, then), (EVERYBODY, of)) if made < period}
+            cell_key = (*level, strategy, name)
+            unsure[cell_key] = level
+            old |= {(*cell_key, whose) for whose, made in ((repository, then), (EVERY_REPOSITORY, of)) if made < period}
         elif cell := cell_of(*known):
             found[level, strategy, factor] = cell
     for batch in in_batches(unsure, 200):
-        for spot, each in rows_where(connection, or_(*(_of((*spot, EVERYBODY)) for spot in batch))).items():
-            factor = _FACTORS[spot[3]]
-            if cell := reaching(faded(each, period), repository, factor, quorum):
-                found[unsure[spot], spot[2], factor] = cell
+        for cell_key, each in rows_where(
+            connection, or_(*(_of((*cell_key, EVERY_REPOSITORY)) for cell_key in batch))
+        ).items():
+            factor = _FACTORS[cell_key[3]]
+            if cell := reaching(decayed(each, period), repository, factor, quorum):
+                found[unsure[cell_key], cell_key[2], factor] = cell
     return found, old
 
 

@@ -1,4 +1,4 @@
-"""The table of sums over the ledger: one row for each witness of each cell.
+"""The table of sums over the ledger: one row for each contributor of each cell.
 
 Everything is an integer in millionths, so no order of adding matters: a rebuild gives the same table, bit for bit.
 """
@@ -24,12 +24,12 @@ from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, 
 from memory.store import pools
 from memory.store.bulk import BulkInsert
 from memory.store.database import dialect_insert, in_batches
-from memory.store.pools import ENTRY, MILLION, SPOT, Entry, Sum, Sums, cell_of, faded, pool
+from memory.store.pools import CELL_COLUMNS, EVIDENCE_COLUMNS, MILLION, EvidenceKey, Sum, Sums, cell_of, decayed, pool
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
 Found = Mapping[tuple[Level, str, Factor], Cell]
 
-_COLUMNS = (*SPOT, *ENTRY, "weight", "value")
+_COLUMNS = (*CELL_COLUMNS, *EVIDENCE_COLUMNS, "weight", "value")
 _CELLS = BulkInsert(cells, _COLUMNS)
 _LEVELS_AT_ONCE = 200
 """SQLite takes an expression of 1,000 parts at most."""
@@ -38,8 +38,8 @@ _LEVELS_AT_ONCE = 200
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
     """Add contributions to `sums`, in place."""
     for part in contributions:
-        spot = (part.level.scope, part.level.key, part.strategy, str(part.factor))
-        rows = sums.setdefault(spot, {})
+        cell_key = (part.level.scope, part.level.key, part.strategy, str(part.factor))
+        rows = sums.setdefault(cell_key, {})
         entry = (part.repository, part.teacher, part.period)
         weight, value = rows.get(entry, (0, 0))
         rows[entry] = (weight + part.weight, value + part.value)
@@ -65,9 +65,9 @@ def lock(connection: Connection) -> None:
 
 
 def _rows(sums: Sums) -> Iterator[tuple[str | int, ...]]:
-    for spot in sorted(sums):
-        for entry, total in sorted(sums[spot].items()):
-            yield (*spot, *entry, *total)
+    for cell_key in sorted(sums):
+        for entry, total in sorted(sums[cell_key].items()):
+            yield (*cell_key, *entry, *total)
 
 
 def replace(connection: Connection, sums: Sums) -> None:
@@ -79,7 +79,7 @@ def replace(connection: Connection, sums: Sums) -> None:
 
 def _at(
     connection: Connection, levels: Sequence[Level]
-) -> Iterator[tuple[tuple[Level, str, Factor], dict[Entry, Sum]]]:
+) -> Iterator[tuple[tuple[Level, str, Factor], dict[EvidenceKey, Sum]]]:
     """Every cell at these levels with its rows."""
     for batch in in_batches(levels, _LEVELS_AT_ONCE):
         which = or_(*(and_(cells.c.scope == scope, cells.c.key == key) for scope, key in batch))
@@ -90,10 +90,10 @@ def _at(
 def totals(connection: Connection, levels: Sequence[Level]) -> Found:
     """The cells at these levels with the evidence of all repositories in full: for statistics, no choice reads it."""
     found = {}
-    for spot, rows in _at(connection, levels):
+    for cell_key, rows in _at(connection, levels):
         weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
-        if cell := cell_of(weight, value, pool(faded(rows, None)).repositories):
-            found[spot] = cell
+        if cell := cell_of(weight, value, pool(decayed(rows, None)).repositories):
+            found[cell_key] = cell
     return found
 
 

@@ -103,7 +103,7 @@ def test_a_quorum_of_repositories_teaches_another(learner: Learner) -> None:
     assert odds(decide(learner, elsewhere))["guard"] > 0.6
 
 
-def test_evidence_fades(store: Store) -> None:
+def test_evidence_decays(store: Store) -> None:
     """What a repair taught counts a half after 180 days, for the period that it was made in, however late its verdict comes."""
     later = Learner(store, random.Random(1), lambda: NOW + timedelta(days=180), control_share=0.0)
     early = Learner(store, random.Random(1), now, control_share=0.0)

@@ -109,7 +109,7 @@ def test_without_verdicts_nothing_is_weighed(fixes: Fixes) -> None:
 
 
 def test_a_resolved_thread_is_no_verdict(fixes: Fixes) -> None:
-    """It neither moves a weight nor makes older verdicts fade."""
+    """It neither moves a weight nor makes older verdicts decay."""
     fixes.judge(fixes.fix("none_guard"), SignalKind.FIX_CLOSED)
     before = fixes.weights()
     fixes.judge(fixes.fix("none_guard"), SignalKind.THREAD_RESOLVED)
@@ -147,14 +147,14 @@ def test_what_is_always_rejected_stays_findable(fixes: Fixes) -> None:
 
 
 def test_a_new_taste_outweighs_an_old_one(fixes: Fixes) -> None:
-    """After ten acceptances ten rejections are enough: old verdicts fade with new ones of the kind."""
+    """After ten acceptances ten rejections are enough: old verdicts decay with new ones of the kind."""
     for kind in (SignalKind.FIX_MERGED, SignalKind.FIX_CLOSED):
         for _ in range(10):
             fixes.judge(fixes.fix("own_conversion"), kind)
     assert fixes.weights()["own_conversion"] < 0.5
 
 
-def test_verdicts_on_other_kinds_do_not_fade_it(fixes: Fixes) -> None:
+def test_verdicts_on_other_kinds_do_not_decay_it(fixes: Fixes) -> None:
     """What is known of guards stays while only conversions are proposed."""
     fixes.judge(fixes.fix("none_guard"), SignalKind.FIX_CLOSED)
     before = fixes.weights()["none_guard"]

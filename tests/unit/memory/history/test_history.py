@@ -1,4 +1,4 @@
-"""What the past says of a finding: by rule, in levels, fading, and by what is seen beside it."""
+"""What the past says of a finding: by rule, in levels, decaying, and by what is seen beside it."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def test_what_says_nothing_counts_nothing() -> None:
     assert informative([past(0, fate=Fate.GONE), past(0, fate=Fate.REWRITTEN)]) == []
 
 
-def test_many_of_one_change_weigh_as_their_root_and_fade() -> None:
+def test_many_of_one_change_weigh_as_their_root_and_decay() -> None:
     """Sixteen findings of a rule in one change are four observations, and half of that a half-life later."""
     shares = RuleShares()
     for _ in range(16):
         shares.add(past(0, burst=16, fate=Fate.FIXED, until=10))
     assert shares.sums["F401"].weight == pytest.approx(4.0)
-    assert shares.sums["F401"].faded(10 + int(HALF_LIFE)).weight == pytest.approx(2.0)
+    assert shares.sums["F401"].decayed(10 + int(HALF_LIFE)).weight == pytest.approx(2.0)
 
 
 def test_there_is_a_weight_for_each_feature() -> None:

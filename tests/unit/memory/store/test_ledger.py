@@ -92,7 +92,7 @@ def test_an_outcome_counts_once(
     assert store.ledger.outcome("d2") is None
     assert store.ledger.judged() == ((decide(), judge()),)
     assert store.ledger.cells([GLOBAL], repository="o/r", at=now) == {
-        (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75, witnesses=1)
+        (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75, repositories=1)
     }
 
 
@@ -111,7 +111,7 @@ def test_an_event_is_one_signal(
         react("s4", kind=SignalKind.REJECTED),
     ]
     assert store.ledger.cells([GLOBAL], repository="o/r", at=now) == {
-        (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5, witnesses=1)
+        (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5, repositories=1)
     }
 
 
@@ -185,7 +185,7 @@ def test_threads_lose_no_contribution(store: Store, decide: Decide, react: React
         list(pool.map(add, range(80)))
     cells = store.ledger.totals([Level(scope="global", key=key) for key in keys])
     assert len(cells) == 5
-    assert set(cells.values()) == {Cell(weight=80 / MILLION, mean=sum(range(80)) / 80, witnesses=1)}
+    assert set(cells.values()) == {Cell(weight=80 / MILLION, mean=sum(range(80)) / 80, repositories=1)}
 
 
 def test_processes_lose_no_contribution(

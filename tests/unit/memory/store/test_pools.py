@@ -14,7 +14,7 @@ from sqlalchemy import delete, true
 
 from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
 from memory.store import Store, totals
-from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, faded, pool, reaching, rows_where, share
+from memory.store.pools import MILLION, QUOTA, Contributor, Pool, Sum, decayed, pool, reaching, rows_where, share
 from memory.store.tables import cells, pools
 from tests.unit.memory.store.conftest import NOW
 
@@ -25,22 +25,24 @@ React = Callable[..., Signal]
 GLOBAL = Level(scope="global", key="repair")
 HERE = "here/here"
 
-witnesses = st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "1", "2", "3"]))
+contributors = st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "1", "2", "3"]))
 amounts = st.tuples(st.integers(0, 3 * QUOTA), st.integers(0, 3 * QUOTA))
 
 
-@given(st.lists(st.tuples(witnesses, amounts)), st.lists(st.tuples(witnesses, amounts)))
-def test_what_is_taken_back_leaves_no_trace(kept: list[tuple[Witness, Sum]], undone: list[tuple[Witness, Sum]]) -> None:
+@given(st.lists(st.tuples(contributors, amounts)), st.lists(st.tuples(contributors, amounts)))
+def test_what_is_taken_back_leaves_no_trace(
+    kept: list[tuple[Contributor, Sum]], undone: list[tuple[Contributor, Sum]]
+) -> None:
     """However evidence is added and taken back, the pool is that of what is left."""
 
-    def summed(parts: list[tuple[Witness, Sum]]) -> dict[Witness, Sum]:
-        rows: dict[Witness, Sum] = {}
-        for witness, (weight, value) in parts:
-            known = rows.get(witness, (0, 0))
-            rows[witness] = (known[0] + weight, known[1] + value)
+    def summed(parts: list[tuple[Contributor, Sum]]) -> dict[Contributor, Sum]:
+        rows: dict[Contributor, Sum] = {}
+        for contributor, (weight, value) in parts:
+            known = rows.get(contributor, (0, 0))
+            rows[contributor] = (known[0] + weight, known[1] + value)
         return rows
 
-    negative = [(witness, (-weight, -value)) for witness, (weight, value) in undone]
+    negative = [(contributor, (-weight, -value)) for contributor, (weight, value) in undone]
     assert pool(summed([*negative, *kept, *undone])) == pool(summed(kept))
 
 
@@ -72,11 +74,11 @@ def test_proof_needs_a_quorum_of_repositories(
     """One other repository alone does not reach this one, two do, and its own evidence always counts in full."""
     teach(store, decide, react, contribute(MILLION, 0, repository="a/a"))
     assert read(store, Factor.PROOF) is None
-    assert read(store, Factor.PROOF, quorum=1) == Cell(weight=1.0, mean=0.0, witnesses=1)
+    assert read(store, Factor.PROOF, quorum=1) == Cell(weight=1.0, mean=0.0, repositories=1)
     teach(store, decide, react, contribute(50 * MILLION, 50 * MILLION, repository=HERE))
-    assert read(store, Factor.PROOF) == Cell(weight=50.0, mean=1.0, witnesses=1)
+    assert read(store, Factor.PROOF) == Cell(weight=50.0, mean=1.0, repositories=1)
     teach(store, decide, react, contribute(MILLION, 0, repository="b/b"))
-    assert read(store, Factor.PROOF) == Cell(weight=52.0, mean=50 / 52, witnesses=3)
+    assert read(store, Factor.PROOF) == Cell(weight=52.0, mean=50 / 52, repositories=3)
 
 
 def test_acceptance_needs_a_quorum_of_people_too(
@@ -90,7 +92,7 @@ def test_acceptance_needs_a_quorum_of_people_too(
     teach(store, decide, react, said("a/a", "1"), said("b/b", "1"))
     assert read(store, Factor.ACCEPTANCE) is None
     teach(store, decide, react, said("a/a", "2"))
-    assert read(store, Factor.ACCEPTANCE) == Cell(weight=3.0, mean=1.0, witnesses=2)
+    assert read(store, Factor.ACCEPTANCE) == Cell(weight=3.0, mean=1.0, repositories=2)
 
 
 def test_people_who_teach_only_here_are_no_quorum_here(
@@ -102,16 +104,16 @@ def test_people_who_teach_only_here_are_no_quorum_here(
         return contribute(MILLION, 0, factor=Factor.ACCEPTANCE, repository=repository, teacher=teacher)
 
     teach(store, decide, react, said("a/a", "1"), said("b/b", "1"), said(HERE, "2"))
-    assert read(store, Factor.ACCEPTANCE) == Cell(weight=1.0, mean=0.0, witnesses=1)
+    assert read(store, Factor.ACCEPTANCE) == Cell(weight=1.0, mean=0.0, repositories=1)
     teach(store, decide, react, said("a/a", "2"))
-    assert read(store, Factor.ACCEPTANCE) == Cell(weight=4.0, mean=0.0, witnesses=3)
+    assert read(store, Factor.ACCEPTANCE) == Cell(weight=4.0, mean=0.0, repositories=3)
 
 
 def test_a_quota_bounds_what_others_hear(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
     """However much one repository has learned, it counts for 20 observations with others, and in full with itself."""
     teach(store, decide, react, contribute(5000 * MILLION, 5000 * MILLION, repository="a/a"))
     teach(store, decide, react, contribute(MILLION, 0, repository="b/b"))
-    assert read(store, Factor.PROOF) == Cell(weight=21.0, mean=20 / 21, witnesses=2)
+    assert read(store, Factor.PROOF) == Cell(weight=21.0, mean=20 / 21, repositories=2)
     assert store.ledger.totals([GLOBAL])[GLOBAL, "guard", Factor.PROOF].weight == 5001.0
 
 
@@ -169,11 +171,13 @@ def of_rows(
     with store.database.reading() as connection:
         rows = rows_where(connection, cells.c.key.in_([level.key for level in levels]))
     found = {
-        (Level(scope, key), strategy, Factor(factor)): reaching(faded(each, period), repository, Factor(factor), quorum)
+        (Level(scope, key), strategy, Factor(factor)): reaching(
+            decayed(each, period), repository, Factor(factor), quorum
+        )
         for (scope, key, strategy, factor), each in rows.items()
         if Level(scope, key) in levels
     }
-    return {spot: cell for spot, cell in found.items() if cell is not None}
+    return {cell_key: cell for cell_key, cell in found.items() if cell is not None}
 
 
 @pytest.mark.slow
