@@ -61,7 +61,7 @@ TIMES = 2.5
 
 # ── What the product starts from ───────────────────────────────────────────────────────────────────────────────────
 
-PULLS = {"family": 20.0, "rule": 25.0}
+PSEUDO_COUNTS = {"family": 20.0, "rule": 25.0}
 """Pseudo-counts that a family has of all findings, and a rule of its family."""
 
 RIDGE = 5.0
@@ -76,10 +76,10 @@ def shares_of(histories: Sequence[Sequence[PastFinding]]) -> dict[str, float]:
             weight[key] += finding.burst**-0.5
             addressed[key] += finding.burst**-0.5 * bool(finding.fate.addressed)
     shares = {"": round(addressed[""] / weight[""], 4)}
-    for kind, pull in PULLS.items():
+    for kind, pseudo_count in PSEUDO_COUNTS.items():
         for key in sorted(each for each in weight if each and each.endswith("*") == (kind == "family")):
             broader = shares["" if kind == "family" else lessons.keys(key)[1]]
-            shares[key] = round((addressed[key] + pull * broader) / (weight[key] + pull), 4)
+            shares[key] = round((addressed[key] + pseudo_count * broader) / (weight[key] + pseudo_count), 4)
     return shares
 
 

@@ -282,7 +282,7 @@ def _posting_belief(store: Store, decision: Decision, cells: Cells) -> Belief:
     finding = _finding(store, decision)
     proven = Action.INLINE_SUGGESTION in decision.available
     prior = review_policy.prior_of(finding, suggestion_proven=proven) if finding else ACCEPTANCE_PRIOR
-    return believe(decision.state, PATTERN, cells, prior=prior, pull=review_policy.PULL)
+    return believe(decision.state, PATTERN, cells, prior=prior, pseudo_counts=review_policy.PSEUDO_COUNTS)
 
 
 def _finding(store: Store, decision: Decision) -> Finding | None:

@@ -14,8 +14,8 @@ from statistics import fmean
 
 from memory.model import PastFinding
 
-PULL = 30.0
-"""Pseudo-counts of the share of other repositories' histories, which a rule starts from."""
+PSEUDO_COUNT = 30.0
+"""How many observations the share of other repositories' histories, which a rule starts from, is worth."""
 
 HALF_LIFE = 300.0
 """Changes of the branch after which evidence weighs half: habits change."""
@@ -82,7 +82,7 @@ class RuleShares:
         """The addressed share expected at a change of the branch, in (0, 1)."""
         known = self._at(rule, position)
         start = next(self.start[key] for key in reversed(keys(rule)) if key in self.start)
-        return (PULL * start + known.addressed) / (PULL + known.weight)
+        return (PSEUDO_COUNT * start + known.addressed) / (PSEUDO_COUNT + known.weight)
 
     def _at(self, rule: str, position: int) -> DecayedSum:
         return self.sums.get(rule, DecayedSum()).decayed(position)

@@ -21,7 +21,7 @@ file is not yet a useful answer."""
 ANSWER_ABOVE = 0.4
 """The cost of attention: acceptance from which an answer is worth the notification that it sends."""
 
-PULL = MappingProxyType({"repository": 4.0, "label": 24.0, "family": 48.0, "global": 96.0})
+PSEUDO_COUNTS = MappingProxyType({"repository": 4.0, "label": 24.0, "family": 48.0, "global": 96.0})
 """Pseudo-counts by level: a repository's own reactions soon lead, and those of others hardly move it."""
 
 FLOOR = 0.1
@@ -34,7 +34,7 @@ def state_of(repository: str, clue: str) -> State:
 
 
 def belief(state: State, cells: q_table.Cells) -> q_table.Belief:
-    return q_table.believe(state, ANSWER, cells, prior=PRIOR, pull=PULL)
+    return q_table.believe(state, ANSWER, cells, prior=PRIOR, pseudo_counts=PSEUDO_COUNTS)
 
 
 def decide_answer(learner: Learner, task_id: str, state: State, *, arm: Arm) -> Decision:

@@ -43,7 +43,7 @@ FLOOR_HALVES_AT = 50.0
 class Parameters:
     """What makes one version of the policy.
 
-    `pulls` are pseudo-counts by level: how many observations the next level's mean is worth there.
+    `pseudo_counts` say by level how many observations the mean of the next level is worth there.
     `sharpness` multiplies the strength of the beliefs that are drawn from: the greater, the less is tried out.
     `lookahead` is how many attempts ahead it plans at most, `attempt_cost` what an attempt costs as a share of an accepted
     fix, where its engine does not say. `floor` is the share of the probability that is spread evenly where there is no
@@ -52,7 +52,7 @@ class Parameters:
     """
 
     version: str
-    pulls: Mapping[str, float]
+    pseudo_counts: Mapping[str, float]
     sharpness: float
     lookahead: int
     attempt_cost: float
@@ -62,7 +62,7 @@ class Parameters:
 
 PRESENT = Parameters(
     version="levelled-planning-5",
-    pulls=MappingProxyType(
+    pseudo_counts=MappingProxyType(
         {"place": 20.0, "repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0, "after": 20.0}
     ),
     sharpness=40.0,
@@ -169,9 +169,9 @@ def summed(near: Iterable[Neighbour]) -> dict[str, Remembered]:
     return {name: Remembered(weight=all_, gain=gain, unasked=unasked) for name, (all_, gain, unasked) in sums.items()}
 
 
-def believe(state: State, strategy: str, cells: Cells, *, prior: float, pull: Mapping[str, float]) -> Belief:
+def believe(state: State, strategy: str, cells: Cells, *, prior: float, pseudo_counts: Mapping[str, float]) -> Belief:
     """What is believed of a strategy's acceptance."""
-    levels = [(each, pull[each.scope]) for each in reversed(state.levels())]
+    levels = [(each, pseudo_counts[each.scope]) for each in reversed(state.levels())]
     return _believe(levels, strategy, Factor.ACCEPTANCE, cells, prior)
 
 
@@ -184,11 +184,11 @@ def _believe(
     (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
     """
     mean, strength = prior, 0.0
-    for level, pull in levels:
+    for level, pseudo_count in levels:
         cell = cells.get((level, strategy, factor), _EMPTY)
         evidence = max(cell.weight, 0.0)
-        strength = evidence + pull
-        mean = clipped((evidence * cell.mean + pull * mean) / strength)
+        strength = evidence + pseudo_count
+        mean = clipped((evidence * cell.mean + pseudo_count * mean) / strength)
     return Belief(mean=mean, strength=strength)
 
 
@@ -202,15 +202,15 @@ def values(
     parameters: Parameters = PRESENT,
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
-    found, pulls, everywhere, aftermath = {}, parameters.pulls, state.everywhere, state.aftermath
-    levels = [(level, pulls[level.scope]) for level in reversed(state.levels())]
+    found, pseudo_counts, everywhere, aftermath = {}, parameters.pseudo_counts, state.everywhere, state.aftermath
+    levels = [(level, pseudo_counts[level.scope]) for level in reversed(state.levels())]
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED
             continue
         proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR))
         if aftermath is not None:
-            proof = _after_attempt(proof, aftermath, levels[0][0], name, cells, pulls)
+            proof = _after_attempt(proof, aftermath, levels[0][0], name, cells, pseudo_counts)
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR)
         known = cells.get((everywhere, name, Factor.PROOF), _EMPTY)
         found[name] = Estimate(
@@ -223,7 +223,7 @@ def values(
 
 
 def _after_attempt(
-    belief: Belief, aftermath: Level, everywhere: Level, strategy: str, cells: Cells, pull: Mapping[str, float]
+    belief: Belief, aftermath: Level, everywhere: Level, strategy: str, cells: Cells, pseudo_counts: Mapping[str, float]
 ) -> Belief:
     """A belief after an attempt that did this to the failure: times the odds there over the odds everywhere.
 
@@ -232,14 +232,14 @@ def _after_attempt(
     usual, after = (cells.get((level, strategy, Factor.PROOF), _EMPTY) for level in (everywhere, aftermath))
     if after.weight <= 0.0:
         return belief
-    among = _shrunk(usual, pull[everywhere.scope], PROOF_PRIOR)
-    ratio = _log_odds(_shrunk(after, pull[aftermath.scope], among)) - _log_odds(among)
+    among = _shrunk(usual, pseudo_counts[everywhere.scope], PROOF_PRIOR)
+    ratio = _log_odds(_shrunk(after, pseudo_counts[aftermath.scope], among)) - _log_odds(among)
     return Belief(mean=_moved(belief.mean, ratio), strength=belief.strength)
 
 
-def _shrunk(cell: Cell, pull: float, prior: float) -> float:
+def _shrunk(cell: Cell, pseudo_count: float, prior: float) -> float:
     evidence = max(cell.weight, 0.0)
-    return (evidence * cell.mean + pull * prior) / (evidence + pull)
+    return (evidence * cell.mean + pseudo_count * prior) / (evidence + pseudo_count)
 
 
 def _log_odds(mean: float) -> float:

@@ -46,7 +46,7 @@ INLINE_ABOVE = MappingProxyType(
 HOLD_BELOW = 0.02
 """Acceptance below which even a line in the summary is noise."""
 
-PULL = MappingProxyType({"place": 2.0, "repository": 8.0, "label": 24.0, "family": 48.0, "global": 96.0})
+PSEUDO_COUNTS = MappingProxyType({"place": 2.0, "repository": 8.0, "label": 24.0, "family": 48.0, "global": 96.0})
 """Pseudo-counts by level. What one team rejects must not mute other rules, nor other teams: broad levels hardly move."""
 
 FLOOR = 0.1
@@ -123,7 +123,7 @@ def appraise(
     mean, sources = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
     mean = lifted(mean, hint.lift) if hint else mean
     return Appraisal(
-        belief=q_table.believe(state, PATTERN, cells, prior=mean, pull=PULL),
+        belief=q_table.believe(state, PATTERN, cells, prior=mean, pseudo_counts=PSEUDO_COUNTS),
         sources=sources,
         past=hint,
         own_linter=finding.own_linter,

@@ -145,7 +145,7 @@ class Deciding:
         for count in range(1, MOST_VERDICTS + 1):
             cell = Cell(weight=float(count), mean=float(accepted))
             cells = {(level, PATTERN, Factor.ACCEPTANCE): cell for level in state.levels()}
-            belief = q_table.believe(state, PATTERN, cells, prior=prior, pull=review_policy.PULL)
+            belief = q_table.believe(state, PATTERN, cells, prior=prior, pseudo_counts=review_policy.PSEUDO_COUNTS)
             chances = review_policy.posting_chances(
                 belief, finding, suggestion_proven=False, slots_left=self.slots, rng=_generator(count)
             )

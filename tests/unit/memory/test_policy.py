@@ -69,7 +69,7 @@ def test_without_evidence_the_prior_speaks() -> None:
 
 def test_back_off_is_the_documented_formula() -> None:
     """With evidence at one level, the mean is (n * mean + m * prior) / (n + m) of that level."""
-    m = q_table.PRESENT.pulls["repository"]
+    m = q_table.PRESENT.pseudo_counts["repository"]
     assert expected("swap", cells("swap", 6.0, 1.0, ("repository",))) == pytest.approx(
         (6.0 + m * q_table.PROOF_PRIOR) / (6.0 + m)
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.posting import PULLS, report, shares_of, weights_of
+from benchmarks.posting import PSEUDO_COUNTS, report, shares_of, weights_of
 from memory.history.backtest import (
     AT_ONCE,
     BUDGET,
@@ -26,7 +26,7 @@ from memory.history.backtest import (
 from memory.history.lessons import (
     HALF_LIFE,
     NAMES,
-    PULL,
+    PSEUDO_COUNT,
     WEIGHTS,
     PathClass,
     RuleShares,
@@ -60,10 +60,10 @@ START = {"": 0.03, "UP*": 0.2, "UP006": 0.4}
 
 
 def test_a_rule_starts_from_other_repositories_and_moves_by_its_own_past() -> None:
-    """The rule's share elsewhere, else the family's, else that of all; as many findings here as `PULL` weigh as much."""
+    """The rule's share elsewhere, else the family's, else that of all; as many findings here as `PSEUDO_COUNT` weigh as much."""
     shares = RuleShares(start=START)
     assert [shares.share(rule, 0) for rule in ("UP006", "UP007", "D103")] == pytest.approx([0.4, 0.2, 0.03])
-    for number in range(int(PULL)):
+    for number in range(int(PSEUDO_COUNT)):
         shares.add(past(number, rule="UP006", fate=Fate.LEFT, until=0))
     assert shares.share("UP006", 0) == pytest.approx(0.2)
     assert shares.share("UP007", 0) == pytest.approx(0.2)
@@ -159,8 +159,12 @@ def test_the_shares_that_the_product_starts_from_are_of_rules_in_families() -> N
     """Of all, of families drawn to all, and of rules drawn to their family, as many counted as the pulls say."""
     shares = shares_of([_world(100)])
     assert shares[""] == pytest.approx(120 / 600)
-    assert shares["F*"] == pytest.approx((100 + PULLS["family"] * shares[""]) / (100 + PULLS["family"]), abs=1e-3)
-    assert shares["F401"] == pytest.approx((100 + PULLS["rule"] * shares["F*"]) / (100 + PULLS["rule"]), abs=1e-3)
+    assert shares["F*"] == pytest.approx(
+        (100 + PSEUDO_COUNTS["family"] * shares[""]) / (100 + PSEUDO_COUNTS["family"]), abs=1e-3
+    )
+    assert shares["F401"] == pytest.approx(
+        (100 + PSEUDO_COUNTS["rule"] * shares["F*"]) / (100 + PSEUDO_COUNTS["rule"]), abs=1e-3
+    )
     assert shares["D100"] < shares["D*"] < shares["B007"] < shares["F401"]
 
 
