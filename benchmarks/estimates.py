@@ -21,7 +21,7 @@ from benchmarks.report import show
 from memory.evaluation.control_arm import arm_difference, needed
 from memory.evaluation.off_policy import EstimatedValue, LogReplay, estimate, replay, targets
 from memory.evaluation.pooling import ArmCount, FamilyCount, UpliftCounts, pooled
-from memory.intervals import Numbers, band, wilson
+from memory.intervals import Numbers, confidence_sequence, wilson
 from memory.model import Actor, Family, LoggedDecision, Permission, SignalKind, State, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.q_table import PRESENT
@@ -229,7 +229,7 @@ def number_needed(runs: int) -> None:
             fixed: Numbers = (rng.random(n) < np.where(treated, learned, control)).astype(np.float64)
             ours, theirs = fixed[treated], fixed[~treated]
             once += (rate_difference(int(ours.sum()), len(ours), int(theirs.sum()), len(theirs)).low or 0.0) > 0.0
-            found = band(arm_difference(treated, fixed))
+            found = confidence_sequence(arm_difference(treated, fixed))
             always += found is not None and found.low > 0.0
         title = f"{learned:.0%} against {control:.0%}, control {share:.0%}: {n} repairs"
         rows += [(title, f"seen {_share(once, runs)}"), ("  by the interval valid at every look", _share(always, runs))]

@@ -48,7 +48,7 @@ def more_often(ours: int, of_ours: int, theirs: int, of_theirs: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
+class ConfidenceSequence:
     """A mean with its always-valid interval, over `n` values."""
 
     mean: float
@@ -57,7 +57,7 @@ class Band:
     n: int
 
 
-def band(values: Numbers, *, alpha: float = 0.05, two_sided: bool = True) -> Band | None:
+def confidence_sequence(values: Numbers, *, alpha: float = 0.05, two_sided: bool = True) -> ConfidenceSequence | None:
     """The mean of `values` and its interval at this look, valid at all looks at once; None with fewer than `LEAST`.
 
     The mixture boundary of the source's theorem 2.2, with rho chosen for `TIGHTEST_AT` as in its appendix. Where one side
@@ -71,4 +71,4 @@ def band(values: Numbers, *, alpha: float = 0.05, two_sided: bool = True) -> Ban
     crossing = log(growth / alpha) if two_sided else log(1.0 + growth / (2.0 * alpha))
     half = float(values.std(ddof=1)) * sqrt(2.0 * (n * rho + 1.0) / (n * n * rho) * crossing)
     mean = float(values.mean())
-    return Band(mean=mean, low=mean - half, high=mean + half, n=n)
+    return ConfidenceSequence(mean=mean, low=mean - half, high=mean + half, n=n)

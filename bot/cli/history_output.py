@@ -16,7 +16,7 @@ from workers.history.outcomes import HORIZON
 from workers.history.outlook import HistoryOutlook, RuleOutlook, usual
 from workers.messages.markdown import counted
 from workers.review.detectors.detector import Category
-from workers.review.detectors.rules import twin
+from workers.review.detectors.rules import ruff_equivalent
 from workers.review.plan import COMMENTS_A_RULE
 
 MOST_LINES, WIDTH = 30, 80
@@ -238,7 +238,7 @@ def _notes(found: HistoryOutlook, control_share: float) -> list[str]:
 def _not_reported(found: HistoryOutlook) -> list[str]:
     """What is dropped before anything is decided; whole families where a review reports none of their rules."""
     reported = {family_of(each.rule) for each in found.rules} | {
-        family_of(twin(each.rule)) for each in found.rules if each.category == Category.SECURITY
+        family_of(ruff_equivalent(each.rule)) for each in found.rules if each.category == Category.SECURITY
     }
     families = [family_of(rule) for rule in found.not_asked]
     whole = list(dict.fromkeys(family for family in families if family not in reported))

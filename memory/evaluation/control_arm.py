@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.intervals import LEAST, Numbers, Z, band
+from memory.intervals import LEAST, Numbers, Z, confidence_sequence
 from memory.model import Arm, LoggedDecision
 from memory.policy.q_table import ACCEPTANCE_PRIOR
 from memory.rewards import proven, verdict
@@ -145,7 +145,7 @@ def uplift(tasks: Sequence[TaskResult], control_share: float) -> tuple[Uplift, .
 def _uplift(measure: str, tasks: Sequence[TaskResult], outcomes: Numbers, control_share: float) -> Uplift:
     learned = learned_ones(tasks)
     effects = arm_difference(learned, outcomes)
-    found = band(effects)
+    found = confidence_sequence(effects)
     ours, theirs = int(learned.sum()), int((~learned).sum())
     what = "always-valid 95 % interval"
     shown = unknown(ours, theirs, LEAST) if found is None else compared(found.mean, found.low, found.high, what)

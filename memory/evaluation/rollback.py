@@ -15,7 +15,7 @@ import numpy as np
 
 from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
 from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, LogReplay, of_version, replay
-from memory.intervals import LEAST, Band, Numbers, band, effective
+from memory.intervals import LEAST, ConfidenceSequence, Numbers, confidence_sequence, effective
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
 from memory.store import Store
@@ -44,7 +44,7 @@ class VersionComparison:
 
     against: str
     measure: str
-    band: Band | None
+    band: ConfidenceSequence | None
     unknown: str = ""
 
     @property
@@ -105,7 +105,7 @@ def judge(
     return VersionJudgement(version=used.version, comparisons=tuple(found), use=use)
 
 
-def worse_than_control(fixes: Band | None, accepts: Band | None) -> bool:
+def worse_than_control(fixes: ConfidenceSequence | None, accepts: ConfidenceSequence | None) -> bool:
     """Whether fewer are fixed and accepted; or fewer fixed, which is known sooner, and acceptance does not make up for it."""
     if fixes is None or accepts is None:
         return False
@@ -131,7 +131,7 @@ def _with_control(log: Sequence[LoggedDecision], used: ActiveVersion, alpha: flo
     counts = f"{learned.sum()} learned and {(~learned).sum()} control tasks, at least {LEAST} of each are needed"
     found = []
     for measure, outcomes in (("fixed", fixed(tasks)), ("fixed and accepted", accepted(tasks))):
-        shown = band(arm_difference(learned, outcomes), alpha=alpha, two_sided=False)
+        shown = confidence_sequence(arm_difference(learned, outcomes), alpha=alpha, two_sided=False)
         found.append(VersionComparison(against=CONTROL, measure=measure, band=shown, unknown="" if shown else counts))
     return found
 
@@ -148,7 +148,7 @@ def _with_former(
     return VersionComparison(
         against=former,
         measure="proof target",
-        band=band(found, alpha=alpha, two_sided=False) if enough else None,
+        band=confidence_sequence(found, alpha=alpha, two_sided=False) if enough else None,
         unknown=unknown,
     )
 

@@ -13,8 +13,8 @@ from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
 from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.overfit_signs import Kind
-from workers.repair.judging.ranking import Comparer, PlausibleEdit, PlausibleEdits, clusters, telling
+from workers.repair.judging.overfit_signs import EditKind
+from workers.repair.judging.ranking import Comparer, PlausibleEdit, PlausibleEdits, clusters, distinguishing_call
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, pool_for
@@ -141,7 +141,7 @@ def observed(screen: RunnerPool, candidate: Candidate, observe: Observe) -> Obse
 
 
 def compared(each: Sequence[tuple[Candidate, Observed]]) -> PlausibleEdits:
-    edits = (PlausibleEdit(candidate=edit, observed=seen, kind=Kind.PLAIN, size=1) for edit, seen in each)
+    edits = (PlausibleEdit(candidate=edit, observed=seen, kind=EditKind.PLAIN, size=1) for edit, seen in each)
     return PlausibleEdits(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
 
 
@@ -215,7 +215,7 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
     )
     field = comparer(shop).compared(listed, screen.observed, 1)
     assert clusters(field) == [[0], [1, 2]]
-    told = telling(field, 1, 0, "diff")
+    told = distinguishing_call(field, 1, 0, "diff")
     assert told is not None
     assert told.call.startswith("largest(")
     assert told.this != told.other
@@ -228,7 +228,7 @@ def test_errors_of_one_type_are_told_apart_by_their_texts(shop: Project, screen:
     edits = [edit(shop, "return best", raising.format(each)) for each in arguments]
     field = compared([(each, observed(screen, each, wanted())) for each in edits])
     assert clusters(field) == [[0, 1], [2], [3, 4]]
-    shown = telling(field, 0, 2, "diff")
+    shown = distinguishing_call(field, 0, 2, "diff")
     assert shown.this.startswith("raises RuntimeError('")
     assert shown.other.startswith("raises RuntimeError([")
 

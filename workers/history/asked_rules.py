@@ -13,7 +13,7 @@ from workers.configuration.schema import NOTHING_CHOSEN, PATH, RepositoryConfigu
 from workers.ports import Sandbox
 from workers.review.detectors.detector import Category
 from workers.review.detectors.linters import Ruff, rule_codes
-from workers.review.detectors.rules import BANDIT_SKIP, SYNTAX_ERROR, is_of, is_wanted, twin
+from workers.review.detectors.rules import BANDIT_SKIP, SYNTAX_ERROR, is_of, is_wanted, ruff_equivalent
 from workers.review.project_options import RUFF_FILES, RuffOptions, ruff_options
 
 
@@ -31,7 +31,7 @@ class AskedRules:
 
     def name(self, rule: str) -> str:
         """The rule in words; empty where ruff has none."""
-        return self.names.get(twin(rule) if rule not in self.names else rule, "")
+        return self.names.get(ruff_equivalent(rule) if rule not in self.names else rule, "")
 
     def reported(self, past: PastFinding) -> PastFinding | None:
         """The finding as a review now would report it; None where it would not.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from memory.model import Finding, PastFinding, Severity
 from workers.diffs import split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
-from workers.review.detectors.rules import twin
+from workers.review.detectors.rules import ruff_equivalent
 from workers.review.source import scope_of, scopes
 
 _ANCHOR_LINES = 10
@@ -137,7 +137,7 @@ def _place(found: RawFinding) -> tuple[int, int, str, str]:
 
 def rule_of(found: RawFinding | Finding | PastFinding) -> str:
     """What a finding is about: ruff's rule where bandit reports the same, for either tool may have failed once."""
-    return twin(found.rule) if found.tool == "bandit" else found.rule
+    return ruff_equivalent(found.rule) if found.tool == "bandit" else found.rule
 
 
 def _overlap(one: RawFinding, other: RawFinding) -> bool:
@@ -148,7 +148,9 @@ def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
     """Whether a comment silences the same rule of the other tool: `# nosec` answers ruff's S rules too."""
     if found.category is not Category.SECURITY or found.tool not in _SILENCED_BY_COMMENTS:
         return False
-    comment, answers = (_NOQA, twin(found.rule)) if found.tool == "bandit" else (_NOSEC, "B" + found.rule[1:])
+    comment, answers = (
+        (_NOQA, ruff_equivalent(found.rule)) if found.tool == "bandit" else (_NOSEC, "B" + found.rule[1:])
+    )
     for line in lines[found.line - 1 : found.end_line]:
         match = comment.search(line)
         codes = _CODE.findall(match.group(1).partition("#")[0]) if match else []

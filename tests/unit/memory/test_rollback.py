@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pytest
 
 from memory.evaluation.rollback import ActiveVersion, check, current, in_use, judge, reinstate, worse_than_control
-from memory.intervals import Band
+from memory.intervals import ConfidenceSequence
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, State, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.q_table import CONTROL, FORMER, PRESENT, VERSIONS, former_of
@@ -93,7 +93,7 @@ def test_only_what_it_did_since_counts() -> None:
 )
 def test_fewer_fixes_may_be_better_ones(fixes: tuple[float, float], accepts: tuple[float, float], worse: bool) -> None:
     """Fewer fixes tell against a version unless acceptance makes up for them; fewer accepted ones always do."""
-    bands = [Band(mean=(low + high) / 2, low=low, high=high, n=100) for low, high in (fixes, accepts)]
+    bands = [ConfidenceSequence(mean=(low + high) / 2, low=low, high=high, n=100) for low, high in (fixes, accepts)]
     assert worse_than_control(*bands) is worse
     assert not worse_than_control(None, bands[1])
 

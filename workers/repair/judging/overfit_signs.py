@@ -13,8 +13,8 @@ from itertools import takewhile
 from memory.parsing import PARSE_ERRORS, read_module
 
 
-class Kind(Enum):
-    """Kinds of edits by what they do to the conditions under which something happens, with their worth.
+class EditKind(Enum):
+    """Kinds of edits by what they do to the conditions under which something happens, with a factor for their score.
 
     `factor` is relative to a plain edit. Condition weakening and guards were measured to overfit far more often than other
     edits that pass the same tests.
@@ -41,17 +41,23 @@ class Kind(Enum):
     @property
     def prone(self) -> bool:
         """Whether edits of this kind often fit the tests and nothing else."""
-        return self is not Kind.PLAIN
+        return self is not EditKind.PLAIN
 
     @property
     def silences(self) -> bool:
         """Whether an edit of this kind may rather silence a test than repair what it tests."""
-        return self in (Kind.CONSTANT_RESULT, Kind.DELETED, Kind.TEXTLESS, Kind.SWALLOWED, Kind.SPECIAL_CASE)
+        return self in (
+            EditKind.CONSTANT_RESULT,
+            EditKind.DELETED,
+            EditKind.TEXTLESS,
+            EditKind.SWALLOWED,
+            EditKind.SPECIAL_CASE,
+        )
 
     @property
     def coincides(self) -> bool:
         """Whether an edit of this kind often fits the tested values alone, as its rivals do."""
-        return self in (Kind.SHIFTED, Kind.AS_TEXT)
+        return self in (EditKind.SHIFTED, EditKind.AS_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +78,18 @@ COMMON_CONSTANTS = (0, 1, -1, "", None, True, False)
 """Constants that a legitimate special case is often about: the ends of recursion and of ranges."""
 
 
-def kind_of(before: str, after: str) -> Kind:
+def kind_of(before: str, after: str) -> EditKind:
     """The kind of an edit of a module; PLAIN when one of the two does not parse."""
     try:
         old, new = read_module(before), read_module(after)
         change = difference(old, new)
     except PARSE_ERRORS:
-        return Kind.PLAIN
+        return EditKind.PLAIN
     statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
     kind = _of_statements(change) if statements else _of_expression(change)
-    if kind is Kind.PLAIN and _indifferent(new) - _indifferent(old):
-        return Kind.CONSTANT_RESULT
-    return Kind.UNREAD if kind is Kind.PLAIN and _unread(new) - _unread(old) else kind
+    if kind is EditKind.PLAIN and _indifferent(new) - _indifferent(old):
+        return EditKind.CONSTANT_RESULT
+    return EditKind.UNREAD if kind is EditKind.PLAIN and _unread(new) - _unread(old) else kind
 
 
 def _indifferent(tree: ast.AST) -> set[str]:
@@ -150,21 +156,21 @@ def _difference_of_lists(whole: TreeChange, old: list[object], new: list[object]
     return replace(whole, before=tuple(first), after=tuple(then))
 
 
-def _of_statements(change: TreeChange) -> Kind:
+def _of_statements(change: TreeChange) -> EditKind:
     if not change.after:
-        return Kind.DELETED
+        return EditKind.DELETED
     if any(_swallows(node) for node in change.after) and not any(_swallows(node) for node in change.before):
-        return Kind.SWALLOWED
+        return EditKind.SWALLOWED
     added = [node for node in change.after if not any(_equal(node, old) for old in change.before)]
     guards = [node for node in added if isinstance(node, ast.If)]
     if any(_is_special_case(guard) for guard in guards):
-        return Kind.SPECIAL_CASE
+        return EditKind.SPECIAL_CASE
     if guards and not any(isinstance(old, ast.If) for old in change.before):
-        return Kind.GUARD
+        return EditKind.GUARD
     if len(change.after) == 1 and isinstance(change.after[0], (ast.Pass, ast.Continue)) and change.before:
-        return Kind.DELETED
+        return EditKind.DELETED
     counted = not change.looped and not change.before and all(isinstance(node, ast.AugAssign) for node in change.after)
-    return Kind.SHIFTED if counted and all(_is_shift(node, least=1) for node in change.after) else Kind.PLAIN
+    return EditKind.SHIFTED if counted and all(_is_shift(node, least=1) for node in change.after) else EditKind.PLAIN
 
 
 def _is_shift(node: ast.AST, *, least: int) -> bool:
@@ -179,25 +185,25 @@ def _is_shift(node: ast.AST, *, least: int) -> bool:
     )
 
 
-def _of_expression(change: TreeChange) -> Kind:
+def _of_expression(change: TreeChange) -> EditKind:
     if change.caught and any(map(_is_broad, change.after)) and not any(map(_is_broad, change.before)):
-        return Kind.SWALLOWED
+        return EditKind.SWALLOWED
     if change.raised and any(map(_has_message, change.before)) and not any(map(_has_message, change.after)):
-        return Kind.TEXTLESS
+        return EditKind.TEXTLESS
     if len(change.before) != 1 or len(change.after) != 1:
-        return Kind.PLAIN if not change.condition else Kind.NARROWED if change.after else Kind.DROPPED
+        return EditKind.PLAIN if not change.condition else EditKind.NARROWED if change.after else EditKind.DROPPED
     old, new = change.before[0], change.after[0]
     if _adds_to(new, old):
-        return Kind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else Kind.NARROWED
+        return EditKind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else EditKind.NARROWED
     if _adds_to(old, new) or (change.condition and (_asks_less(old, new) or _loses_value(old, new))):
-        return Kind.DROPPED
+        return EditKind.DROPPED
     if isinstance(new, ast.IfExp) and any(_equal(part, old) for part in (new.body, new.orelse)):
-        return Kind.SPECIAL_CASE if _is_telling_test(new.test, known=_constants(old)) else Kind.GUARD
+        return EditKind.SPECIAL_CASE if _tests_uncommon_value(new.test, known=_constants(old)) else EditKind.GUARD
     if isinstance(new, ast.Constant) and not isinstance(old, ast.Constant):
-        return Kind.CONSTANT_CONDITION if change.condition else Kind.CONSTANT_RESULT
+        return EditKind.CONSTANT_CONDITION if change.condition else EditKind.CONSTANT_RESULT
     if isinstance(new, ast.BinOp) and _equal(new.left, old) and _is_shift(new, least=2):
-        return Kind.SHIFTED
-    return Kind.AS_TEXT if _compares_texts(new) and not _compares_texts(old) else Kind.PLAIN
+        return EditKind.SHIFTED
+    return EditKind.AS_TEXT if _compares_texts(new) and not _compares_texts(old) else EditKind.PLAIN
 
 
 def _compares_texts(node: ast.AST) -> bool:
@@ -236,11 +242,11 @@ def _asks_less(old: ast.AST, new: ast.AST) -> bool:
 
 
 def _loses_value(old: ast.AST, new: ast.AST) -> bool:
-    """Whether a comparison with a telling value gave way to a test of none: `"\\n" in text` → `not isinstance(text, str)`."""
-    return isinstance(old, ast.Compare) and bool(_telling(old)) and not _telling(new)
+    """Whether a comparison with an uncommon value gave way to a test of none: `"\\n" in text` → `not isinstance(text, str)`."""
+    return isinstance(old, ast.Compare) and bool(_uncommon_constants(old)) and not _uncommon_constants(new)
 
 
-def _telling(node: ast.AST) -> list[object]:
+def _uncommon_constants(node: ast.AST) -> list[object]:
     return [value for value in _constants(node) if value not in COMMON_CONSTANTS]
 
 
@@ -266,13 +272,13 @@ def _does_nothing(statement: ast.stmt) -> bool:
 
 
 def _is_special_case(guard: ast.If) -> bool:
-    """Whether one telling value gets a constant for its result."""
+    """Whether one uncommon value gets a constant for its result."""
     first = guard.body[0]
     constant = isinstance(first, (ast.Return, ast.Assign)) and isinstance(first.value, ast.Constant)
-    return constant and _is_telling_test(guard.test)
+    return constant and _tests_uncommon_value(guard.test)
 
 
-def _is_telling_test(test: ast.expr, known: Sequence[object] = ()) -> bool:
+def _tests_uncommon_value(test: ast.expr, known: Sequence[object] = ()) -> bool:
     """Whether it asks for a value that is not a usual one, nor `known` to what it decides about, as a separator is."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
         return False

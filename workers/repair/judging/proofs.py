@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from memory.model import Proof
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.prove import Prover
-from workers.repair.judging.ranking import PlausibleEdits, ranked, telling
+from workers.repair.judging.ranking import PlausibleEdits, distinguishing_call, ranked
 from workers.repair.judging.suite_runs import Unproven
 
 PROOFS = 4
@@ -96,7 +96,9 @@ class Proofs:
             clusters=judged.clusters,
             uncompared=judged.uncompared,
             share=round(judged.share, 3),
-            telling=None if apart is None else telling(known, best, apart, self._diff(known.edits[apart].candidate)),
+            telling=None
+            if apart is None
+            else distinguishing_call(known, best, apart, self._diff(known.edits[apart].candidate)),
         )
         if self.best is None or _left_failing(proof) < _left_failing(self.best.proof):
             self.best = Proven(candidate=candidate, proof=proof)

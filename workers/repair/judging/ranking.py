@@ -1,7 +1,7 @@
 """Compare plausible edits on the same calls, group them by how they behave, and order groups and edits, with a confidence.
 
 That plausible patches which agree on further inputs are right far more often than those that do not is measured in
-docs/measurements.md; the idea is that of Xin and Reiss, Identifying Test-Suite-Overfitted Patches (ISSTA 2017). The worth of an
+docs/measurements.md; the idea is that of Xin and Reiss, Identifying Test-Suite-Overfitted Patches (ISSTA 2017). The score of an
 edit is its place in the search, times the factor measured for its kind, times what docstring examples and annotations say
 of it. The smallest edit is not the likeliest: ranking by size was measured to prefer overfitted ones.
 """
@@ -20,28 +20,28 @@ from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
 from workers.repair.attempt import Shortlist
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.outline import Outline, last_line
-from workers.repair.judging.overfit_signs import Kind, kind_of
+from workers.repair.judging.overfit_signs import EditKind, kind_of
 from workers.repair.running.forkserver import Observe, Observed, ObservedCall
 
-FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
+FULL, OUTSIDE, RAISED_BEFORE = 1.0, 0.3, 0.3
 """What a difference counts on a call that keeps the invariants of the tests' calls, on one that does not, and, times that,
 on one which already made the unedited code raise."""
 
-ALIKE = 0.5
-"""Edits count as alike while no single call tells them apart by so much."""
+DISTINGUISHES = 0.5
+"""The weight from which one call is enough to tell edits apart."""
 
 
-MEMBERS = 0.6
+FURTHER_MEMBER = 0.6
 """What each further edit of a cluster adds to its weight, relative to the one before."""
 
 BROKEN, MISTYPED = 0.1, 0.4
-"""What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
+"""Factors of the score of an edit that breaks docstring examples that another keeps, or yields other types."""
 
-SAME = 0.5
-"""Of edits that behave alike, those worth so much of the best one are worth about the same."""
+EQUALLY_GOOD = 0.5
+"""Of edits that behave alike, those with this share of the best score count as equally good."""
 
 FAR_FETCHED = 0.2
-"""An edit at the likeliest place that is worth less is unlikely: among all that come before it some pass by chance."""
+"""An edit at the likeliest place with a lower score is unlikely: among all that come before it some pass by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class PlausibleEdit:
 
     candidate: Candidate
     observed: Observed | None
-    kind: Kind
+    kind: EditKind
     size: int
     weight: float = 1.0
 
@@ -83,8 +83,11 @@ class PlausibleEdits:
             return {}
         before = _by_key(self.unedited) if self.unedited else {}
         keys = [key for key in seen[0] if all(key in calls for calls in seen[1:])]
-        spoilt = {key for key, call in before.items() if call.raised and not self.raising}
-        return {key: (FULL if seen[0][key].inside else OUTSIDE) * (SPOILT if key in spoilt else 1.0) for key in keys}
+        raised_before = {key for key, call in before.items() if call.raised and not self.raising}
+        return {
+            key: (FULL if seen[0][key].inside else OUTSIDE) * (RAISED_BEFORE if key in raised_before else 1.0)
+            for key in keys
+        }
 
     def comparable(self) -> bool:
         """Whether there is any call to compare by."""
@@ -103,10 +106,10 @@ def clusters(plausible: PlausibleEdits) -> list[list[int]]:
 
 def _signature(observed: Observed, weights: Mapping[str, float]) -> tuple[str, ...]:
     calls = _by_key(observed)
-    return tuple(calls[key].outcome for key, weight in weights.items() if weight >= ALIKE)
+    return tuple(calls[key].outcome for key, weight in weights.items() if weight >= DISTINGUISHES)
 
 
-def telling(plausible: PlausibleEdits, one: int, other: int, patch: str) -> DistinguishingCall:
+def distinguishing_call(plausible: PlausibleEdits, one: int, other: int, patch: str) -> DistinguishingCall:
     """The simplest of the calls that tell two edits apart most plainly, if any does; `patch` is that of `other`."""
     none = DistinguishingCall(call="", this="", other="", patch=patch)
     this, that = plausible.edits[one].observed, plausible.edits[other].observed
@@ -150,10 +153,10 @@ class RankedEdits:
 
 def ranked(plausible: PlausibleEdits) -> RankedEdits:
     """Rank edits, of which there is one at least."""
-    worths = worth(plausible)
-    found = [_best_first(group, worths, plausible) for group in clusters(plausible)]
-    groups = sorted(found, key=lambda group: -_weight([worths[n] for n in group]))
-    weights = [_weight([worths[n] for n in group]) for group in groups]
+    scores = edit_scores(plausible)
+    found = [_best_first(group, scores, plausible) for group in clusters(plausible)]
+    groups = sorted(found, key=lambda group: -_weight([scores[n] for n in group]))
+    weights = [_weight([scores[n] for n in group]) for group in groups]
     best = groups[0][0]
     unknown = sum(edit.observed is None for edit in plausible.edits) if plausible.comparable() else 0
     rivals = sorted((group[0] for group in groups[1:]), key=lambda n: plausible.edits[n].observed is None)
@@ -162,15 +165,15 @@ def ranked(plausible: PlausibleEdits) -> RankedEdits:
         alike=len(groups[0]),
         share=weights[0] / sum(weights) if sum(weights) else 1 / len(groups),
         confidence=_confidence(plausible, len(groups)),
-        doubt=_doubt(plausible, best, worths[best]),
+        doubt=_doubt(plausible, best, scores[best]),
         clusters=len(groups) - unknown,
         uncompared=unknown,
         rival=rivals[0] if rivals else None,
     )
 
 
-def worth(plausible: PlausibleEdits) -> list[float]:
-    """What each edit is worth on its own."""
+def edit_scores(plausible: PlausibleEdits) -> list[float]:
+    """The score of each edit on its own."""
     known = [edit.observed for edit in plausible.edits if edit.observed is not None]
     least_broken = min((observed.broken for observed in known), default=0)
     least_mistyped = min((observed.mistyped for observed in known), default=0)
@@ -185,23 +188,23 @@ def worth(plausible: PlausibleEdits) -> list[float]:
     return found
 
 
-def _best_first(group: Sequence[int], worths: Sequence[float], plausible: PlausibleEdits) -> list[int]:
-    """The edits of one cluster: they behave alike, so of those worth about the same the smallest is first.
+def _best_first(group: Sequence[int], scores: Sequence[float], plausible: PlausibleEdits) -> list[int]:
+    """The edits of one cluster: they behave alike, so of those with about the same score the smallest is first.
 
     Those that verdicts make twice as likely to be accepted come before it, whatever their size.
     """
-    least = SAME * max(worths[n] for n in group)
+    least = EQUALLY_GOOD * max(scores[n] for n in group)
 
     def key(n: int) -> tuple[bool, int, int, float]:
-        near, edit = worths[n] >= least, plausible.edits[n]
-        return not near, -round(log2(edit.weight)) * near, edit.size * near, -worths[n]
+        near, edit = scores[n] >= least, plausible.edits[n]
+        return not near, -round(log2(edit.weight)) * near, edit.size * near, -scores[n]
 
     return sorted(group, key=key)
 
 
-def _weight(worths: Sequence[float]) -> float:
+def _weight(scores: Sequence[float]) -> float:
     """The weight of a cluster: that of its best edit and, less and less, of the others."""
-    return sum(value * MEMBERS**place for place, value in enumerate(sorted(worths, reverse=True)))
+    return sum(value * FURTHER_MEMBER**place for place, value in enumerate(sorted(scores, reverse=True)))
 
 
 def _confidence(plausible: PlausibleEdits, groups: int) -> Confidence:
@@ -212,7 +215,7 @@ def _confidence(plausible: PlausibleEdits, groups: int) -> Confidence:
     return Confidence.AGREED if groups == 1 else Confidence.DISPUTED
 
 
-def _doubt(plausible: PlausibleEdits, best: int, worth_of_best: float) -> Doubt:
+def _doubt(plausible: PlausibleEdits, best: int, best_score: float) -> Doubt:
     """The doubt about the best edit. Where others agree with it, its form says less."""
     kind = plausible.edits[best].kind
     alone = len(plausible.edits) == 1
@@ -222,7 +225,7 @@ def _doubt(plausible: PlausibleEdits, best: int, worth_of_best: float) -> Doubt:
         return Doubt.COINCIDES
     if alone and kind.prone:
         return Doubt.PRONE
-    if worth_of_best < FAR_FETCHED * plausible.suspicion * plausible.edits[best].weight:
+    if best_score < FAR_FETCHED * plausible.suspicion * plausible.edits[best].weight:
         return Doubt.FAR_FETCHED
     return Doubt.SEARCH_CUT if alone and not plausible.thorough else Doubt.NONE
 

@@ -90,12 +90,12 @@ def kind_of(rule: str) -> tuple[Category, Severity]:
     return _KINDS[max((prefix for prefix in _KINDS if is_of(rule, prefix)), key=len, default="")]
 
 
-_TWINS = {"B613": "PLE2502", "B703": "S308"}
+_RUFF_EQUIVALENTS = {"B613": "PLE2502", "B703": "S308"}
 
 
-def twin(rule: str) -> str:
+def ruff_equivalent(rule: str) -> str:
     """The rule of ruff that equals this rule of bandit (ruff's S rules are bandit's, renumbered)."""
-    return _TWINS.get(rule, f"S{rule[1:]}")
+    return _RUFF_EQUIVALENTS.get(rule, f"S{rule[1:]}")
 
 
 _TEST_PATH = re.compile(r"(^|/)tests?/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")

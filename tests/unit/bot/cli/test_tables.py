@@ -15,13 +15,13 @@ from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.pooling import PooledUplift
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
-from memory.intervals import Band
+from memory.intervals import ConfidenceSequence
 from memory.model import EditShape
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store.calls import Spent
 
-BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
+BAND = ConfidenceSequence(mean=-0.2, low=-0.3, high=-0.1, n=400)
 
 
 def lines(sheets: list[TextTable]) -> str:

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from memory.model import DistinguishingCall, EditShape
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.overfit_signs import Kind
-from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, clusters, telling
+from workers.repair.judging.overfit_signs import EditKind
+from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, clusters, distinguishing_call
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -32,7 +32,7 @@ EDIT = Candidate(
 
 
 def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> PlausibleEdits:
-    edits = (PlausibleEdit(candidate=EDIT, observed=seen, kind=Kind.PLAIN, size=1) for seen in each)
+    edits = (PlausibleEdit(candidate=EDIT, observed=seen, kind=EditKind.PLAIN, size=1) for seen in each)
     return PlausibleEdits(edits=tuple(edits), unedited=unedited, raising=raising, thorough=True, suspicion=1.0)
 
 
@@ -70,11 +70,11 @@ def test_a_difference_on_a_call_that_always_raised_is_none_unless_raising_is_the
     assert clusters(compared(ONE, OTHER, unedited=before, raising=True)) == [[0], [1]]
 
 
-def test_the_telling_call_is_a_simple_one_on_which_nothing_raises() -> None:
+def test_the_distinguishing_call_is_a_simple_one_on_which_nothing_raises() -> None:
     """Of those that differ, one whose results can be looked at, and the shortest."""
     left = observed(call("1", "raises", raised=True), call("4444", "a"), call("333", "a"), call("22", "same"))
     right = observed(call("1", "x"), call("4444", "b"), call("333", "b"), call("22", "same"))
-    assert telling(compared(left, right), 0, 1, "diff") == DistinguishingCall(
+    assert distinguishing_call(compared(left, right), 0, 1, "diff") == DistinguishingCall(
         call="f(333)", this="a", other="b", patch="diff"
     )
 
@@ -82,13 +82,15 @@ def test_the_telling_call_is_a_simple_one_on_which_nothing_raises() -> None:
 def test_a_call_whose_results_read_alike_tells_less() -> None:
     """What it does to its arguments may differ; a longer call with other results says more."""
     one, other = replace(call("1", "a"), text="False"), replace(call("1", "b"), text="False")
-    shown = telling(compared(observed(one, call("333", "a")), observed(other, call("333", "b"))), 0, 1, "diff")
+    shown = distinguishing_call(
+        compared(observed(one, call("333", "a")), observed(other, call("333", "b"))), 0, 1, "diff"
+    )
     assert shown == DistinguishingCall(call="f(333)", this="a", other="b", patch="diff")
-    assert telling(compared(observed(one), observed(other)), 0, 1, "diff").call == "f(1)"
+    assert distinguishing_call(compared(observed(one), observed(other)), 0, 1, "diff").call == "f(1)"
 
 
 def test_nothing_tells_edits_apart_that_are_alike_or_unknown() -> None:
     """There is no call to show, only the other edit."""
     for other in (ONE, None):
-        shown = telling(compared(ONE, other), 0, 1, "diff")
+        shown = distinguishing_call(compared(ONE, other), 0, 1, "diff")
         assert (shown.call, shown.patch) == ("", "diff")

@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Confidence, Doubt, EditShape
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.overfit_signs import Kind
+from workers.repair.judging.overfit_signs import EditKind
 from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, ranked
 from workers.repair.running.forkserver import Observed, ObservedCall
 
@@ -24,11 +24,13 @@ def behaves(outcome: str, *, broken: int = 0, mistyped: int = 0) -> Observed:
 
 
 def plausible(*each: tuple[float, Observed | None]) -> PlausibleEdits:
-    edits = (PlausibleEdit(candidate=candidate(score), observed=seen, kind=Kind.PLAIN, size=1) for score, seen in each)
+    edits = (
+        PlausibleEdit(candidate=candidate(score), observed=seen, kind=EditKind.PLAIN, size=1) for score, seen in each
+    )
     return PlausibleEdits(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
 
 
-def of_kinds(before: PlausibleEdits, *kinds: Kind) -> PlausibleEdits:
+def of_kinds(before: PlausibleEdits, *kinds: EditKind) -> PlausibleEdits:
     return replace(before, edits=tuple(replace(e, kind=kind) for e, kind in zip(before.edits, kinds, strict=True)))
 
 
@@ -76,16 +78,16 @@ def test_edits_that_cannot_be_compared_are_not_said_to_agree() -> None:
 @pytest.mark.parametrize(
     ("kind", "thorough", "doubt"),
     [
-        (Kind.PLAIN, True, Doubt.NONE),
-        (Kind.PLAIN, False, Doubt.SEARCH_CUT),
-        (Kind.WIDENED, True, Doubt.PRONE),
-        (Kind.GUARD, False, Doubt.PRONE),
-        (Kind.DELETED, True, Doubt.SILENCES),
-        (Kind.SHIFTED, True, Doubt.COINCIDES),
-        (Kind.AS_TEXT, True, Doubt.COINCIDES),
+        (EditKind.PLAIN, True, Doubt.NONE),
+        (EditKind.PLAIN, False, Doubt.SEARCH_CUT),
+        (EditKind.WIDENED, True, Doubt.PRONE),
+        (EditKind.GUARD, False, Doubt.PRONE),
+        (EditKind.DELETED, True, Doubt.SILENCES),
+        (EditKind.SHIFTED, True, Doubt.COINCIDES),
+        (EditKind.AS_TEXT, True, Doubt.COINCIDES),
     ],
 )
-def test_a_unique_edit_may_be_doubtful(kind: Kind, thorough: bool, doubt: Doubt) -> None:
+def test_a_unique_edit_may_be_doubtful(kind: EditKind, thorough: bool, doubt: Doubt) -> None:
     """An edit of a kind that overfits, or one that was found by a search cut short, is asked about."""
     assert ranked(replace(of_kinds(plausible((0.5, None)), kind), thorough=thorough)).doubt is doubt
 
@@ -100,7 +102,7 @@ def test_an_unlikely_edit_is_doubtful_even_if_another_agrees() -> None:
 def test_a_kind_that_overfits_is_ranked_behind() -> None:
     """Weakening a condition needs far better a place to be proposed before another edit."""
     both = plausible((0.5, behaves("a")), (0.4, behaves("b")))
-    assert ranked(of_kinds(both, Kind.WIDENED, Kind.PLAIN)).order == (1, 0)
+    assert ranked(of_kinds(both, EditKind.WIDENED, EditKind.PLAIN)).order == (1, 0)
 
 
 @pytest.mark.parametrize("bad", [behaves("a", broken=1), behaves("a", mistyped=1)])

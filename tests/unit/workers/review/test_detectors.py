@@ -18,7 +18,7 @@ from workers.review.detectors.detector import (
     in_parts,
 )
 from workers.review.detectors.linters import bandit_findings, ruff_findings
-from workers.review.detectors.rules import RUFF_SELECT, is_of, is_test_path, is_wanted, kind_of, twin
+from workers.review.detectors.rules import RUFF_SELECT, is_of, is_test_path, is_wanted, kind_of, ruff_equivalent
 
 
 def ended(stdout: object, *, exit_code: int = 1, stderr: str = "") -> CompletedRun:
@@ -254,7 +254,7 @@ def test_what_is_mostly_meant_is_a_choice(rule: str) -> None:
 
 def test_bandits_rules_have_twins() -> None:
     """ruff's S rules carry bandit's numbers, but for a few."""
-    assert [twin(rule) for rule in ("B602", "B613", "B703")] == ["S602", "PLE2502", "S308"]
+    assert [ruff_equivalent(rule) for rule in ("B602", "B613", "B703")] == ["S602", "PLE2502", "S308"]
 
 
 @pytest.mark.parametrize(
