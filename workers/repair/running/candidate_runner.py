@@ -21,13 +21,13 @@ from workers.repair.judging.outcomes import passes
 from workers.repair.reproduce import ScreeningTests, within
 from workers.repair.running.forkserver import (
     Baseline,
-    Brief,
+    FailedEdit,
     ForkAnswer,
     ForkRequest,
     ForkServer,
+    ForkServerUnusable,
     Observe,
     Observed,
-    Unfit,
     arguments,
     establish,
     workload,
@@ -118,7 +118,7 @@ OBSERVED_SECONDS = 0.4
 QUICK_SECONDS = 0.05
 """Where a single test takes longer, a fork is not what a candidate costs."""
 
-SPOILT = 4
+SHARING_FAILURES = 4
 """So often in a row an edit may leave traces, or defy being tried with others, before each is tried apart."""
 
 
@@ -152,7 +152,7 @@ class CandidateRunner:
         self._server: ForkServer | None = None
         self._baseline: Baseline | None = None
         self._restarts = 0
-        self._spoilt = 0 if together else SPOILT
+        self._sharing_failures = 0 if together else SHARING_FAILURES
         self.note = ""
         self.deadline = Deadline(math.inf)
 
@@ -161,7 +161,7 @@ class CandidateRunner:
         try:
             self._server = self._start()
             self._baseline = establish(self._server, self._wanted)
-        except (SandboxEnded, Unfit) as reason:
+        except (SandboxEnded, ForkServerUnusable) as reason:
             self._do_without(str(reason))
         return self._baseline
 
@@ -206,7 +206,7 @@ class CandidateRunner:
         """Whether candidates may be tried together for now."""
         if self._server is None or self._baseline is None or self._baseline.fresh:
             return False
-        return self._spoilt < SPOILT and max(self._baseline.each, default=0.0) < QUICK_SECONDS
+        return self._sharing_failures < SHARING_FAILURES and max(self._baseline.each, default=0.0) < QUICK_SECONDS
 
     def screen_all(self, steps: Sequence[ScheduledCandidate]) -> Iterator[Screened]:
         """Try candidates in turn, those that are plainly wrong together: all edits of one file, on the first level."""
@@ -234,8 +234,13 @@ class CandidateRunner:
         except SandboxEnded as end:
             self._restart(str(end))
             return ()
-        known = tuple(_screened(step.candidate, brief) for step, brief in zip(steps, answer.briefs, strict=False))
-        self._spoilt = self._spoilt + 1 if sum(screened is not None for screened in known) < len(steps) // 2 else 0
+        known = tuple(
+            _screened(step.candidate, failed_edit)
+            for step, failed_edit in zip(steps, answer.failed_edits, strict=False)
+        )
+        self._sharing_failures = (
+            self._sharing_failures + 1 if sum(screened is not None for screened in known) < len(steps) // 2 else 0
+        )
         if answer.ended == "cpu" and len(known) < len(steps):
             slow = implausible(steps[len(known)].candidate, TIMEOUT, TOO_LONG)
             return (*known, Screened(verdict=slow, slow=True, swapped=True, together=True))
@@ -284,7 +289,7 @@ class CandidateRunner:
         args = arguments(self._project, (*self._wanted.failing, *self._wanted.covering))
         narrow = arguments(self._project, self._wanted.failing)
         if args is None:
-            raise Unfit(f"the test command {self._project.test_command[0]!r} is not plainly pytest")
+            raise ForkServerUnusable(f"the test command {self._project.test_command[0]!r} is not plainly pytest")
         limits = replace(self._limits, wall_seconds=SESSION_SECONDS, cpu_seconds=SESSION_SECONDS)
         session = self._session.enter_context(self._sandbox.session(workload(self._project, limits)))
         return ForkServer(
@@ -302,7 +307,7 @@ class CandidateRunner:
     def _revive(self) -> None:
         try:
             self._server = self._start()
-        except (CannotRun, SandboxEnded, Unfit) as end:
+        except (CannotRun, SandboxEnded, ForkServerUnusable) as end:
             self._do_without(str(end))
 
     def _do_without(self, reason: str) -> None:
@@ -319,10 +324,12 @@ def _quick(request: ForkRequest, baseline: Baseline) -> tuple[tuple[str, ...], t
     return failing, covering
 
 
-def _screened(candidate: Candidate, brief: Brief | None) -> Screened | None:
-    if brief is None:
+def _screened(candidate: Candidate, failed_edit: FailedEdit | None) -> Screened | None:
+    if failed_edit is None:
         return None
-    return Screened(verdict=implausible(candidate, brief.error_type, brief.message), swapped=True, together=True)
+    return Screened(
+        verdict=implausible(candidate, failed_edit.error_type, failed_edit.message), swapped=True, together=True
+    )
 
 
 def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:

@@ -107,7 +107,7 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     observe: Observe | None = None
 
 
-class Brief(msgspec.Struct, frozen=True, kw_only=True):
+class FailedEdit(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an edit that was tried with others: no failing test passed, the first one ended like this."""
 
     error_type: str
@@ -121,7 +121,7 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked
-    for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end
+    for with `observe`. `failed_edits` tells of the first `sources`, None of one that has to be tried apart; when it did not end
     as "answered", the next one after these was being tried.
     """
 
@@ -136,7 +136,7 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     error_type: str = ""
     message: str = ""
     observed: Observed | None = None
-    briefs: tuple[Brief | None, ...] = ()
+    failed_edits: tuple[FailedEdit | None, ...] = ()
 
 
 class _Ready(msgspec.Struct, frozen=True, kw_only=True):
@@ -282,12 +282,12 @@ class Baseline:
         )
 
 
-class Unfit(Exception):
+class ForkServerUnusable(Exception):
     """The project defeats the fork server; the text says why."""
 
 
 def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
-    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded.
+    """Run the tests afresh, then twice in memory, and compare; raises ForkServerUnusable, and SandboxEnded.
 
     Slow tests run once, and candidates are imported afresh: beside such tests that costs little.
     """
@@ -316,10 +316,10 @@ def _is_narrow(server: ForkServer, wanted: ScreeningTests, shown: ForkAnswer) ->
 def settled(
     wanted: ScreeningTests, shown: ForkAnswer, again: Sequence[ForkAnswer], *, wall: float, runs: int
 ) -> Baseline:
-    """The baseline in the answers: `shown` was run afresh, `again` in memory; raises Unfit."""
+    """The baseline in the answers: `shown` was run afresh, `again` in memory; raises ForkServerUnusable."""
     passing = [test for test in wanted.failing if shown.outcomes.get(test)]
     if passing:
-        raise Unfit(f"{passing[0]} passes when run apart from the others")
+        raise ForkServerUnusable(f"{passing[0]} passes when run apart from the others")
     agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
     covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
     last = again[-1] if agreed else shown

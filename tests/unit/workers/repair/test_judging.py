@@ -27,7 +27,7 @@ from workers.repair.running.forkserver import (
     ForkAnswer,
     ForkRequest,
     ForkServer,
-    Unfit,
+    ForkServerUnusable,
     arguments,
     establish,
     settled,
@@ -567,5 +567,5 @@ def test_a_covering_test_that_fails_here_does_not_judge() -> None:
 
 def test_a_failing_test_that_passes_here_defeats_the_server() -> None:
     """Every candidate would look right."""
-    with pytest.raises(Unfit, match=r"t\.py::a passes"):
+    with pytest.raises(ForkServerUnusable, match=r"t\.py::a passes"):
         settled(WANTED, answer(how="fresh", outcomes={**BOTH, "t.py::a": True}), [], wall=1.0, runs=1)

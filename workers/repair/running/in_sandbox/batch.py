@@ -209,9 +209,9 @@ def _slot(member: Any, thing: object) -> object:  # noqa: ANN401 - a descriptor
 
 # ── One fork for several edits ──
 
-BOARD_BYTES = 1 << 18
+SHARED_BYTES = 1 << 18
 
-Brief = Dict[str, Any]  # noqa: UP006 - the same
+FailedEdit = Dict[str, Any]  # noqa: UP006 - the same
 """The report on an edit: {error_type, message}; nothing, when it needs a fork of its own."""
 
 
@@ -222,43 +222,47 @@ class PlannedEdit(NamedTuple):
     swaps: List[Swap] | None  # noqa: UP006 - the same
 
 
-class Board:
-    """Memory that a fork shares with its parent: what it has noted stays when it is killed."""
+class SharedResults:
+    """Memory that a fork shares with its parent: what it has written stays when it is killed."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, BOARD_BYTES)
-        self._noted: list[Brief | None] = []
+        self._memory = mmap.mmap(-1, SHARED_BYTES)
+        self._results: list[FailedEdit | None] = []
 
-    def note(self, brief: Brief | None) -> None:
+    def add(self, result: FailedEdit | None) -> None:
         """In the fork: add what is known of the next edit."""
-        self._noted.append(brief)
-        text = json.dumps(self._noted).encode() + b"\n"
-        if len(text) <= BOARD_BYTES:
+        self._results.append(result)
+        text = json.dumps(self._results).encode() + b"\n"
+        if len(text) <= SHARED_BYTES:
             self._memory[: len(text)] = text
 
-    def read(self) -> list[Brief | None]:
+    def read(self) -> list[FailedEdit | None]:
         """In the parent, once the fork is gone: what is known of the first edits, in their order."""
         text, newline, _ = self._memory[:].partition(b"\n")
         try:
-            noted: list[Brief | None] = json.loads(text) if newline else []
+            results: list[FailedEdit | None] = json.loads(text) if newline else []
         except ValueError:  # it was killed while it wrote
             return []
-        return noted
+        return results
 
 
 def try_together(
-    plans: Sequence[PlannedEdit], path: Path, run: Callable[[], Brief | None], state: WatchedState, board: Board
+    plans: Sequence[PlannedEdit],
+    path: Path,
+    run: Callable[[], FailedEdit | None],
+    state: WatchedState,
+    shared: SharedResults,
 ) -> None:
     """In the fork: try each plan until one leaves a trace. `run` gives None for what has to be tried apart."""
     for plan in plans:
         if plan.swaps is None:
-            board.note(None)
+            shared.add(None)
             continue
         put(path, plan.source.encode())
         before = swap(plan.swaps)
         answer = run()
         swap(before)
-        board.note(answer)
+        shared.add(answer)
         if not state.is_unchanged():
             return
 
@@ -271,7 +275,7 @@ def swap(swaps: Sequence[Swap]) -> list[Swap]:
     return before
 
 
-def brief(session: pytest.Session, request: Message, trial: Trial) -> Brief | None:
+def first_failure(session: pytest.Session, request: Message, trial: Trial) -> FailedEdit | None:
     """What running the first failing tests tells, after which all is torn down."""
     answer = trial.run(session, request, hasty=True)
     torn_down = not phase(session.items[0], lambda: _tear_down(session))

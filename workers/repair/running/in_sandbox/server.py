@@ -13,7 +13,7 @@ failing tests alone before all others, times are in seconds, `each` has one for 
 It is answered in two steps, so that no process that runs an edit ever knows the id: {tried: true} once that process is
 killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. `how` is "early" where that
 needs a fresh import of a file that was loaded before anything could be forked, as the project's own plug-ins are.
-With `sources`, several texts of `path`, these are tried together; `briefs` tells of the first ones (see batch.py).
+With `sources`, several texts of `path`, these are tried together; `failed_edits` tells of the first ones (see batch.py).
 With `observe` (see compare.py; else null) the tests serve to record calls, and the answer tells how calls like them end.
 """
 
@@ -32,7 +32,7 @@ from pathlib import Path
 import _pytest.config
 import pytest
 
-from .batch import Board, PlannedEdit, Unwatchable, WatchedState, brief, roots, swap, try_together
+from .batch import PlannedEdit, SharedResults, Unwatchable, WatchedState, first_failure, roots, swap, try_together
 from .children import UNTRIED, Fork, Line, Message, fork, in_child
 from .codeswap import AppliedEdit, Loaded, Recorder, Source, Swap, Unswappable
 from .compare import observe
@@ -86,22 +86,22 @@ class Collecting:
         return in_child(body, request["cpu"][0], request["wall"])
 
     def _together(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
-        """Try several edits in one fork; `briefs` tells of the first ones."""
+        """Try several edits in one fork; `failed_edits` tells of the first ones."""
         state = self._watched(session, trial, request)
         if state is None:
-            return dict(UNTRIED, how="swap", briefs=[])
+            return dict(UNTRIED, how="swap", failed_edits=[])
         plans = [PlannedEdit(source, self._swaps(dict(request, source=source))) for source in request["sources"]]
-        board = Board()
+        shared = SharedResults()
 
         def body() -> Message:
             self._line.close()
             path = Path(self._root, request["path"])
-            try_together(plans, path, lambda: brief(session, request, trial), state, board)
+            try_together(plans, path, lambda: first_failure(session, request, trial), state, shared)
             return {}
 
         _forget_output()
         answer = in_child(body, request["cpu"][0], request["wall"])
-        return dict(answer, briefs=board.read())
+        return dict(answer, failed_edits=shared.read())
 
     def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> WatchedState | None:
         """What nothing may change that is tried with others; None where that is unknown."""
