@@ -144,11 +144,11 @@ class HookLogPosition:
 
 # ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────
 
-_FINDINGS, _WALKED, _LESSONS = "past_findings", "past_walked", "past_lessons"
+_FINDINGS, _POSITION, _LESSONS = "past_findings", "past_walked", "past_lessons"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walked:
+class HistoryPosition:
     """How far a past was read: up to the commit `sha`, the change at `position`, in the way that `reading` names.
 
     No change up to the position `after` was read.
@@ -166,16 +166,16 @@ class PastFindings:
 
     database: Database
 
-    def walked(self, repository: str) -> Walked | None:
+    def position(self, repository: str) -> HistoryPosition | None:
         """How far a repository's past was read; None where reading has not begun."""
-        return Documents(self.database, _WALKED).get(repository, Walked)
+        return Documents(self.database, _POSITION).get(repository, HistoryPosition)
 
-    def add(self, repository: str, found: Sequence[PastFinding], walked: Walked) -> None:
+    def add(self, repository: str, found: Sequence[PastFinding], read_to: HistoryPosition) -> None:
         """Keep findings, and that the past was read so far, together."""
         rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
         with self.database.writing() as connection:
             insert_several(connection, documents, rows)
-            upsert(connection, document_row(_WALKED, repository, walked, repository, None))
+            upsert(connection, document_row(_POSITION, repository, read_to, repository, None))
 
     def conclude(self, repository: str, lessons: object | None) -> None:
         """Store the lessons of a repository's past, any frozen value, instead of the earlier ones; None for too short a past."""
@@ -200,7 +200,7 @@ class PastFindings:
 
     def forget(self, repository: str) -> None:
         """Forget a repository's past and its lessons."""
-        past = documents.c.kind.in_((_FINDINGS, _WALKED, _LESSONS))
+        past = documents.c.kind.in_((_FINDINGS, _POSITION, _LESSONS))
         with self.database.writing() as connection:
             connection.execute(delete(documents).where(past, documents.c.owner == repository))
 

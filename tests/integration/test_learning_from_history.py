@@ -62,9 +62,9 @@ def test_reading_in_pieces_gives_the_same(
             name.rename(branch.root / f"was_{seed}_{name.name}")
         branch.commit({})
         read = learn(directory, NAME, store=store, sandbox=sandbox, most=100)
-        walked = store.past.walked(NAME)
-        assert walked is not None
-        assert (read.changes > walked.position) is (seed == 1), "later readings resume where the last one ended"
+        reached = store.past.position(NAME)
+        assert reached is not None
+        assert (read.changes > reached.position) is (seed == 1), "later readings resume where the last one ended"
     with migrated_store(tmp_path / "other.db") as other:
         learn(directory, NAME, store=other, sandbox=sandbox, most=100)
         assert other.past.of(NAME) == store.past.of(NAME) != []
@@ -94,7 +94,7 @@ def test_no_commit_no_past(branch: Branch, store: Store) -> None:
     """A branch that is not there, or a repository without commits, is said; nothing is kept."""
     with pytest.raises(BadInput, match="names no commit"):
         learn(branch.root / ".git", NAME, store=store, sandbox=Bubblewrap(), most=10)
-    assert store.past.walked(NAME) is None
+    assert store.past.position(NAME) is None
 
 
 def test_a_repositorys_own_configuration_runs_nothing(

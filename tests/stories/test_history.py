@@ -16,9 +16,9 @@ def test_the_past_is_read_at_the_installation(tmp_path: Path) -> None:
     """The repository's one commit is read once, however often GitHub tells of the installation."""
     with founding.town(tmp_path, learn_changes=10) as town:
         town.settle()
-        walked = town.context.store.past.walked(town.key)
-        assert walked is not None
-        assert walked.position == 0
+        reached = town.context.store.past.position(town.key)
+        assert reached is not None
+        assert reached.position == 0
         town.redeliver("installation")
         told = [line for line in town.progress if "past change" in line]
         assert [line.split(",")[0] for line in told] == [f"{REPOSITORY}: read 1 past change"]
@@ -28,4 +28,4 @@ def test_an_operator_can_do_without(tmp_path: Path) -> None:
     """With none to be read, none is."""
     with founding.town(tmp_path) as town:
         town.settle()
-        assert town.context.store.past.walked(town.key) is None
+        assert town.context.store.past.position(town.key) is None

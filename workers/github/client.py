@@ -147,7 +147,7 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
 LONGEST_RESET = 3600.0
 """GitHub's limits begin anew within an hour."""
 
-UNSAID = 60.0
+DEFAULT_WAIT = 60.0
 """So many seconds GitHub asks to wait where its answer does not say."""
 
 
@@ -163,7 +163,7 @@ def _asked_to_wait(headers: Mapping[str, str]) -> float:
         return seconds
     reset = headers.get("x-ratelimit-reset", "")
     if headers.get("x-ratelimit-remaining") != "0" or not reset.isdecimal():
-        return UNSAID
+        return DEFAULT_WAIT
     now = parsedate_to_datetime(headers["date"]).timestamp() if "date" in headers else time.time()
     return min(max(float(reset) - now, 0.0) + 1.0, LONGEST_RESET)
 

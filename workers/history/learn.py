@@ -9,7 +9,7 @@ from pathlib import Path
 from memory.history.lessons import lessons
 from memory.model import PastFinding
 from memory.store import Store
-from memory.store.documents import Walked
+from memory.store.documents import HistoryPosition
 from workers.history.asked_rules import asked_rules
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
@@ -29,8 +29,8 @@ Progress = Callable[[int, int], None]
 
 def settled(store: Store, repository: str) -> list[PastFinding]:
     """The findings of changes so old that all their fates are known: of younger ones only the fixes are."""
-    walked = store.past.walked(repository)
-    return [each for each in store.past.of(repository) if walked and each.position < walked.position - HORIZON]
+    reached = store.past.position(repository)
+    return [each for each in store.past.of(repository) if reached and each.position < reached.position - HORIZON]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +65,14 @@ def learn(
     (tip,) = local_commits(directory, (tip,))
     places = positions(directory, tip)
     last = len(places) - 1
-    walked = store.past.walked(repository)
+    reached = store.past.position(repository)
     before = max(last - most, -1)
-    if walked and (walked.reading != READING or walked.sha not in places or walked.after > before):
+    if reached and (reached.reading != READING or reached.sha not in places or reached.after > before):
         store.past.forget(repository)
-        walked = None
-    known, after = (walked.position, walked.after) if walked else (before, before)
-    first = max(known - 2 * HORIZON, 0) if walked else known + 1
-    keep_from = known - HORIZON if walked else 0
+        reached = None
+    known, after = (reached.position, reached.after) if reached else (before, before)
+    first = max(known - 2 * HORIZON, 0) if reached else known + 1
+    keep_from = known - HORIZON if reached else 0
     shas = list(places)
     fates, findings = OutcomeTracker(horizon=HORIZON), 0
     with Blobs(directory) as blobs:
@@ -83,14 +83,14 @@ def learn(
             here = group[-1].past
             if here.position <= known:
                 continue
-            so_far = Walked(reading=READING, sha=here.sha, position=here.position, after=after)
+            so_far = HistoryPosition(reading=READING, sha=here.sha, position=here.position, after=after)
             store.past.add(repository, ended, so_far)
             findings += len(ended)
             progress(here.position - first, last - first)
-    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last, after=after))
+    store.past.add(repository, (), HistoryPosition(reading=READING, sha=tip, position=last, after=after))
     with Blobs(directory) as blobs:
         rules = asked_rules(partial(blobs.read, tip), sandbox)
     learned = lessons(settled(store, repository), lambda each: rules.reported(each) is not None)
     store.past.conclude(repository, learned)
     progress(last - first, last - first)
-    return LearnedHistory(changes=last - known, findings=findings, resumed=walked is not None)
+    return LearnedHistory(changes=last - known, findings=findings, resumed=reached is not None)

@@ -32,7 +32,7 @@ from workers.review.project_options import first_party, is_typed, mypy_options, 
 from workers.review.read_report import (
     CoverageStatus,
     FileCoverage,
-    Room,
+    ReadBudget,
     base_source,
     by_priority,
     coverage,
@@ -319,13 +319,13 @@ def _reviewed(
 def _head(root: Path, change: Change) -> tuple[Change, SourceTree, dict[str, FileCoverage]]:
     """The change as it counts, the files to read, and what becomes of the others."""
     sources, left_out, as_counted = dict[str, str](), dict[str, FileCoverage](), dict[str, FileChange]()
-    room = Room()
+    budget = ReadBudget()
     for file in by_priority(change.files):
         if reason := why_unedited(file):
             left_out[file.path] = skipped(file.path, reason, CoverageStatus.UNEDITED)
             continue
         try:
-            text = room.take(partial(source_of, root, file))
+            text = budget.take(partial(source_of, root, file))
         except Unread as reason:
             left_out[file.path] = skipped(file.path, str(reason))
         else:

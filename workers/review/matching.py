@@ -109,14 +109,14 @@ class LastSeen:
     change: Change | None
 
 
-class Likeness(IntEnum):
+class MatchKind(IntEnum):
     """How two findings of one rule are known to be the same, the surest first."""
 
     STAYED = 0
     SAME = 1
     MOVED = 2
     EDITED = 3
-    ALIKE = 4
+    SIMILAR = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +143,10 @@ _Pair = tuple[_Rank, str, str]
 """How sure a match is, the fingerprint of a present finding, and that of the known one that it may be."""
 
 
-def _pair(each: _Traced, found: Finding, likeness: Likeness, ratio: float = 1.0) -> _Pair:
+def _pair(each: _Traced, found: Finding, kind: MatchKind, ratio: float = 1.0) -> _Pair:
     """The pair with its rank among all, the surest first, in whatever order the findings came."""
     rank = (
-        likeness,
+        kind,
         each.age,
         -round(ratio * 1000),
         each.known.finding.message != found.message,
@@ -275,7 +275,7 @@ def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
     if each.line is not None:
         for found in among.at(rule_of(each.known.finding), each.path, each.line):
             if not _name_different_things(each.known.finding.message, found.message):
-                yield _pair(each, found, Likeness.STAYED)
+                yield _pair(each, found, MatchKind.STAYED)
 
 
 def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
@@ -284,15 +284,15 @@ def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
     for mark in {old.fingerprint, each.known.fingerprint}:
         same = among.by_mark.get(mark)
         if same is not None and same.path == each.path and rule_of(same) == rule and _may_be(same, each):
-            yield _pair(each, same, Likeness.SAME)
+            yield _pair(each, same, MatchKind.SAME)
     for path in (each.path, *sorted(each.arrived)):
         for found in among.near(each.start, rule, path, old.anchor):
             if _may_be(found, each):
-                yield _pair(each, found, Likeness.MOVED)
+                yield _pair(each, found, MatchKind.MOVED)
 
 
 def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
-    """Text that is alike, more so where it is not in the place of the old."""
+    """Similar text, more so where it is not in the place of the old."""
     if each.known.gone:
         return
     old = each.known.finding
@@ -301,9 +301,9 @@ def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
             continue
         ratio = _ratio(old.anchor, found.anchor)
         if ratio >= IN_PLACE and not each.lines.isdisjoint(_lines(found)):
-            yield _pair(each, found, Likeness.EDITED, ratio)
+            yield _pair(each, found, MatchKind.EDITED, ratio)
         elif ratio >= ELSEWHERE:
-            yield _pair(each, found, Likeness.ALIKE, ratio)
+            yield _pair(each, found, MatchKind.SIMILAR, ratio)
 
 
 def _may_be(found: Finding, place: _Traced) -> bool:

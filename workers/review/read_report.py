@@ -169,8 +169,8 @@ def _is_document(path: str) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class Room:
-    """What one review still reads. GitHub itself shows 300 files of a pull request; users read far fewer.
+class ReadBudget:
+    """How much one review may still read. GitHub itself shows 300 files of a pull request; users read far fewer.
 
     Four million characters are what a tool is given at once (`MAX_PART_CHARACTERS`): about 100,000 lines, within the
     time that it has.

@@ -13,7 +13,7 @@ from memory.model import Action, Arm, Fate, Finding, Severity
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.store import Store
-from memory.store.documents import Walked
+from memory.store.documents import HistoryPosition
 from tests.unit.memory.history.pasts import past
 
 HABITS = [
@@ -84,10 +84,10 @@ def test_a_short_past_says_nothing() -> None:
 
 def test_lessons_are_kept(store: Store) -> None:
     """They come back as they were, survive reading on, and go with the past."""
-    store.past.add("o/r", HABITS, Walked(reading="1", sha="a", position=61))
+    store.past.add("o/r", HABITS, HistoryPosition(reading="1", sha="a", position=61))
     assert store.past.lessons("o/r", HistoryLessons) is None
     store.past.conclude("o/r", learned())
-    store.past.add("o/r", HABITS[:3], Walked(reading="1", sha="b", position=62))
+    store.past.add("o/r", HABITS[:3], HistoryPosition(reading="1", sha="b", position=62))
     assert store.past.lessons("o/r", HistoryLessons) == learned()
     assert store.past.of("o/r") == HABITS
     assert store.past.count("o/r") == len(HABITS)

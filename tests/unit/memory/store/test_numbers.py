@@ -11,7 +11,7 @@ from memory.model import (
     Severity,
 )
 from memory.store import Store
-from memory.store.documents import RepositoryName, Walked
+from memory.store.documents import HistoryPosition, RepositoryName
 
 
 def past_finding() -> PastFinding:
@@ -37,7 +37,7 @@ def test_a_long_path_is_kept(store: Store) -> None:
     directory = random.Random(1).randbytes(3000).hex()
     found = [replace(past_finding(), path=f"{directory}/{name}.py") for name in "ab"]
     for _ in range(2):
-        store.past.add("o/r", found, Walked(reading="1", sha="a", position=61))
+        store.past.add("o/r", found, HistoryPosition(reading="1", sha="a", position=61))
     assert store.past.of("o/r") == found
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workers.diffs import FileChange, FileStatus, Hunk
-from workers.review.read_report import Room, by_priority
+from workers.review.read_report import ReadBudget, by_priority
 from workers.review.source import Unread
 
 
@@ -42,30 +42,30 @@ def test_what_matters_most_comes_first() -> None:
 
 def test_files_beyond_the_bound_are_not_taken() -> None:
     """So many files are taken; those after them are refused without being opened."""
-    room = Room(files=2, characters=100)
-    assert [room.take(lambda: "a"), room.take(lambda: "b")] == ["a", "b"]
+    budget = ReadBudget(files=2, characters=100)
+    assert [budget.take(lambda: "a"), budget.take(lambda: "b")] == ["a", "b"]
     with pytest.raises(Unread, match=r"^over the 2 files that one review reads$"):
-        room.take(lambda: pytest.fail("opened"))
+        budget.take(lambda: pytest.fail("opened"))
 
 
 def test_a_long_file_leaves_its_room_to_others() -> None:
     """Characters are counted; a file that does not fit any more is refused, and a shorter one after it is taken."""
-    room = Room(files=9, characters=10)
-    room.take(lambda: "12345")
+    budget = ReadBudget(files=9, characters=10)
+    budget.take(lambda: "12345")
     with pytest.raises(Unread, match=r"^over the 10 characters that one review reads$"):
-        room.take(lambda: "123456")
-    assert room.take(lambda: "12345") == "12345"
+        budget.take(lambda: "123456")
+    assert budget.take(lambda: "12345") == "12345"
     with pytest.raises(Unread, match="characters"):
-        room.take(lambda: pytest.fail("opened"))
+        budget.take(lambda: pytest.fail("opened"))
 
 
 def test_what_cannot_be_read_takes_no_room() -> None:
-    """A file that is not to be read has its own reason, and leaves the room to the next."""
+    """A file that is not to be read has its own reason, and leaves the budget for the next."""
 
     def unreadable() -> str:
         raise Unread("binary")
 
-    room = Room(files=1, characters=10)
+    budget = ReadBudget(files=1, characters=10)
     with pytest.raises(Unread, match=r"^binary$"):
-        room.take(unreadable)
-    assert room.take(lambda: "a") == "a"
+        budget.take(unreadable)
+    assert budget.take(lambda: "a") == "a"
