@@ -16,9 +16,9 @@ from bot.cli.console import AsJson, command_context, notes, print_json, print_pa
 if TYPE_CHECKING:
     from workers.context import Context
     from workers.git import Mirror
+    from workers.history.forecast import HistoryForecast
     from workers.history.learn import LearnedHistory
     from workers.history.learn import Progress as ReportProgress
-    from workers.history.outlook import HistoryOutlook
 
 Repository = Annotated[Path, typer.Argument(help="A git repository.", show_default=False)]
 Most = Annotated[int, typer.Option(min=1, help="Changes to read at most, the latest ones.")]
@@ -37,7 +37,7 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
     with refusing():
         context = command_context()
         name, tip, mirror, read = _learned(path, branch, most, context)
-        found = _outlook(name, tip, mirror, context)
+        found = _forecast(name, tip, mirror, context)
     share = context.settings.control_share
     if as_json:
         print_json(history_output.learned_json(name, read, found, share))
@@ -45,13 +45,13 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
         print_page(history_output.learned_page(name, str(path), read, found, share))
 
 
-def _outlook(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryOutlook:
+def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryForecast:
     from memory.sharing import BadLearnings
     from workers.errors import BadInput
     from workers.flows.reviewed_change import known_lessons, learnings_of
     from workers.history.asked_rules import asked_rules
+    from workers.history.forecast import Deciding, history_forecast
     from workers.history.learn import settled
-    from workers.history.outlook import Deciding, outlook
 
     try:
         learnings = learnings_of(mirror, tip, context)
@@ -67,7 +67,7 @@ def _outlook(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryOu
         options=rules.options,
     )
     used = context.settings.learn_changes > 0
-    return outlook(settled(context.store, name), rules, deciding, present, used=used)
+    return history_forecast(settled(context.store, name), rules, deciding, present, used=used)
 
 
 def backtest(

@@ -11,9 +11,9 @@ from memory.history.lessons import ENOUGH, MOST_LIFT
 from memory.intervals import wilson
 from memory.model import Action, Severity
 from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, OWN_LINTER_PRIOR, PRIOR, lifted
+from workers.history.forecast import HistoryForecast, RuleForecast, usual
 from workers.history.learn import LearnedHistory
 from workers.history.outcomes import HORIZON
-from workers.history.outlook import HistoryOutlook, RuleOutlook, usual
 from workers.messages.markdown import counted
 from workers.review.detectors.detector import Category
 from workers.review.detectors.rules import ruff_equivalent
@@ -49,7 +49,7 @@ KINDS = (
 # ── learn ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def learned_json(name: str, read: LearnedHistory, found: HistoryOutlook, control_share: float) -> Json:
+def learned_json(name: str, read: LearnedHistory, found: HistoryForecast, control_share: float) -> Json:
     """`apprentice learn --json`."""
     low, high = found.share
     counts = ("changes", "findings", "reported", "seen", "fixed")
@@ -68,7 +68,7 @@ def learned_json(name: str, read: LearnedHistory, found: HistoryOutlook, control
     }
 
 
-def _rule_json(each: RuleOutlook) -> Json:
+def _rule_json(each: RuleForecast) -> Json:
     forecast = each.forecast
     return {
         **fields(each, "rule", "name", "places", "category", "severity", "fixed", "seen"),
@@ -77,7 +77,7 @@ def _rule_json(each: RuleOutlook) -> Json:
     }
 
 
-def verdict(name: str, found: HistoryOutlook) -> str:
+def verdict(name: str, found: HistoryForecast) -> str:
     """What learning came to, in a sentence or two."""
     if not found.used:
         return f"{name}: reviews here do not use the history, because APPRENTICE_LEARN_CHANGES is 0."
@@ -89,14 +89,14 @@ def verdict(name: str, found: HistoryOutlook) -> str:
     return f"{name}: enough history to learn from, and reviews here use it."
 
 
-def learned_page(name: str, path: str, read: LearnedHistory, found: HistoryOutlook, control_share: float) -> list[str]:
+def learned_page(name: str, path: str, read: LearnedHistory, found: HistoryForecast, control_share: float) -> list[str]:
     """`apprentice learn`: at most 30 lines."""
     head = [*wrapped(verdict(title(name), found)), *wrapped(_evidence(read, found)), *_habits(found)]
     foot = [*_notes(found, control_share), *wrapped(_next(path, found))]
     return [*head, *_decisions(found.rules, MOST_LINES - len(head) - len(foot)), *foot]
 
 
-def _evidence(read: LearnedHistory, found: HistoryOutlook) -> str:
+def _evidence(read: LearnedHistory, found: HistoryForecast) -> str:
     low, high = found.share
     now = f"Read now: {counted(read.changes, 'change')}{' since the last time' if read.resumed else ''}."
     if not found.findings:
@@ -113,12 +113,12 @@ def _evidence(read: LearnedHistory, found: HistoryOutlook) -> str:
     )
 
 
-def _habits(found: HistoryOutlook) -> list[str]:
+def _habits(found: HistoryForecast) -> list[str]:
     files = [f"{shown(each.path, 40)} {each.fixed} of {each.seen}" for each in found.files[:FILES] if each.fixed]
     return [*_fixed_and_left(found.rules), *_fitting("Files with most fixes: ", files, 1, rest="")]
 
 
-def _fixed_and_left(rules: Sequence[RuleOutlook]) -> list[str]:
+def _fixed_and_left(rules: Sequence[RuleForecast]) -> list[str]:
     """As many rules as fit into a line."""
     fixed, left = ([_counted_rule(each) for each in some] for some in (_fixed(rules), _left(rules)))
     for most, least in ((3, 2), (2, 2), (2, 1), (1, 1)):
@@ -131,29 +131,29 @@ def _fixed_and_left(rules: Sequence[RuleOutlook]) -> list[str]:
     return []
 
 
-def _fixed(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
+def _fixed(rules: Sequence[RuleForecast]) -> list[RuleForecast]:
     """The rules that developers surely fix most, by the lower end of the interval."""
     some = [each for each in rules if each.fixed]
     return sorted(some, key=lambda each: -wilson(each.fixed, each.seen)[0])[:NAMED]
 
 
-def _left(rules: Sequence[RuleOutlook]) -> list[RuleOutlook]:
+def _left(rules: Sequence[RuleForecast]) -> list[RuleForecast]:
     """The rules that developers surely fix least, by the upper end; none that they always fixed."""
     fixed = {(each.rule, each.places) for each in _fixed(rules)}
     some = [each for each in rules if each.fixed < each.seen and (each.rule, each.places) not in fixed]
     return sorted(some, key=lambda each: wilson(each.fixed, each.seen)[1])[:NAMED]
 
 
-def _counted_rule(each: RuleOutlook) -> str:
+def _counted_rule(each: RuleForecast) -> str:
     return f"{_coded(each)} {each.fixed} of {each.seen}"
 
 
-def _coded(each: RuleOutlook) -> str:
+def _coded(each: RuleForecast) -> str:
     """The code of a rule, with the kinds of files that this is about."""
     return f"{each.rule} ({', '.join(each.places)})" if each.places else each.rule
 
 
-def _decisions(rules: Sequence[RuleOutlook], room: int) -> list[str]:
+def _decisions(rules: Sequence[RuleForecast], room: int) -> list[str]:
     """A table of what the next review does, in so many lines at most."""
     if not rules:
         return ["No rule that reviews here ask for was broken in this history."]
@@ -163,7 +163,7 @@ def _decisions(rules: Sequence[RuleOutlook], room: int) -> list[str]:
     return table[:room]
 
 
-def _table(rules: Sequence[RuleOutlook], rows: int) -> list[str]:
+def _table(rules: Sequence[RuleForecast], rows: int) -> list[str]:
     """The groups with so many rows in all, dealt in turn, and the codes of their other rules."""
     members = [[each for each in rules if each.forecast.action is action] for action, _, _ in GROUPS]
     dealt = [0 for _ in members]
@@ -177,7 +177,7 @@ def _table(rules: Sequence[RuleOutlook], rows: int) -> list[str]:
     return lines
 
 
-def _families(rest: Sequence[RuleOutlook], group: Sequence[RuleOutlook], rules: Sequence[RuleOutlook]) -> list[str]:
+def _families(rest: Sequence[RuleForecast], group: Sequence[RuleForecast], rules: Sequence[RuleForecast]) -> list[str]:
     """The codes of rules; where all of a family are in one group, the family is named instead."""
     elsewhere = {family_of(each.rule) for each in rules if each not in group}
     of_family = Counter(family_of(each.rule) for each in rest)
@@ -197,7 +197,7 @@ def family_of(rule: str) -> str:
     return rule.rstrip("0123456789")
 
 
-def _row(each: RuleOutlook) -> str:
+def _row(each: RuleForecast) -> str:
     forecast = each.forecast
     places = _coded(each).removeprefix(each.rule)
     named = f"{shortened(each.name, 32 - len(places))}{places}"
@@ -207,7 +207,7 @@ def _row(each: RuleOutlook) -> str:
     )
 
 
-def _moved(each: RuleOutlook) -> str:
+def _moved(each: RuleForecast) -> str:
     return f"{_percent(each.forecast.prior):>3} → {_percent(each.forecast.expected):>2} %"
 
 
@@ -215,7 +215,7 @@ def _often(chance: float) -> str:
     return "nearly all" if chance >= 0.95 else f"{round(10 * chance)} in 10"
 
 
-def _notes(found: HistoryOutlook, control_share: float) -> list[str]:
+def _notes(found: HistoryForecast, control_share: float) -> list[str]:
     """What is left out, what the columns mean, and what decides."""
     return [
         *_not_reported(found),
@@ -235,7 +235,7 @@ def _notes(found: HistoryOutlook, control_share: float) -> list[str]:
     ]
 
 
-def _not_reported(found: HistoryOutlook) -> list[str]:
+def _not_reported(found: HistoryForecast) -> list[str]:
     """What is dropped before anything is decided; whole families where a review reports none of their rules."""
     reported = {family_of(each.rule) for each in found.rules} | {
         family_of(ruff_equivalent(each.rule)) for each in found.rules if each.category == Category.SECURITY
@@ -249,7 +249,7 @@ def _not_reported(found: HistoryOutlook) -> list[str]:
     return _fitting(f"{start}; rules not asked for: {'all ' if whole else ''}", [*whole, *single], 2)
 
 
-def _with_fix(rules: Sequence[RuleOutlook]) -> list[str]:
+def _with_fix(rules: Sequence[RuleForecast]) -> list[str]:
     """What a tested fix changes for rules that are not posted without one."""
     quiet = [each for each in rules if each.forecast.action is not Action.INLINE]
     kept = [
@@ -263,7 +263,7 @@ def _with_fix(rules: Sequence[RuleOutlook]) -> list[str]:
     return _fitting(f"{start}, but for ", list(dict.fromkeys(kept)), 1) if kept else [f"{start}."]
 
 
-def _often_fixed(rules: Sequence[RuleOutlook]) -> list[str]:
+def _often_fixed(rules: Sequence[RuleForecast]) -> list[str]:
     """Rules that are surely fixed in most cases, so that a reader expects a comment, and not posted."""
     often = [
         f"{_counted_rule(each)} ({each.severity} {_moved(each).strip()})"
@@ -287,14 +287,14 @@ def _bars() -> str:
     return ", ".join(f"{_percent(INLINE_ABOVE[severity])} % ({severity})" for severity in COMMON)
 
 
-def _new_rules(found: HistoryOutlook) -> str:
+def _new_rules(found: HistoryForecast) -> str:
     by_action: dict[str, list[str]] = {}
     for severity in reversed(Severity):
         by_action.setdefault(DOES[found.new_rules[severity]], []).append(severity)
     return "; ".join(f"{', '.join(severities)} {does}" for does, severities in by_action.items())
 
 
-def _feedback(found: HistoryOutlook) -> str:
+def _feedback(found: HistoryForecast) -> str:
     """What verdicts of maintainers change, by example."""
     examples = (("rejection", "list", found.rejections), ("acceptance", "post", found.acceptances))
     parts = [
@@ -305,7 +305,7 @@ def _feedback(found: HistoryOutlook) -> str:
     return f" Feedback counts more: {', '.join(parts)}." if parts else ""
 
 
-def _next(path: str, found: HistoryOutlook) -> str:
+def _next(path: str, found: HistoryForecast) -> str:
     if not found.used:
         return "Next: unset APPRENTICE_LEARN_CHANGES to use the history."
     if not found.enough:

@@ -25,8 +25,16 @@ from tests.databases import migrated_store
 from tests.json_contracts import documented, undocumented
 from tests.unit.memory.history.pasts import past
 from workers.history.asked_rules import AskedRules
+from workers.history.forecast import (
+    Deciding,
+    Forecast,
+    HistoryForecast,
+    HotFile,
+    RuleForecast,
+    VerdictExample,
+    history_forecast,
+)
 from workers.history.learn import LearnedHistory
-from workers.history.outlook import Deciding, Forecast, HistoryOutlook, HotFile, RuleOutlook, VerdictExample, outlook
 from workers.review.project_options import RuffOptions
 
 pytestmark = pytest.mark.slow
@@ -71,14 +79,14 @@ def history(changes: int) -> list[PastFinding]:
     return found
 
 
-def learned(store: Store, findings: list[PastFinding], *, used: bool = True) -> HistoryOutlook:
+def learned(store: Store, findings: list[PastFinding], *, used: bool = True) -> HistoryForecast:
     known = lessons(findings, lambda each: RULES.reported(each) is not None) if used else None
     learner = Learner(store, random.Random(1), lambda: NOW, control_share=0.1)
     deciding = Deciding(learner=learner, repository="o/shop", lessons=known)
-    return outlook(findings, RULES, deciding, frozenset({"shop/cart.py", "tests/test_cart.py"}), used=used)
+    return history_forecast(findings, RULES, deciding, frozenset({"shop/cart.py", "tests/test_cart.py"}), used=used)
 
 
-def page(found: HistoryOutlook, read: LearnedHistory = READ) -> str:
+def page(found: HistoryForecast, read: LearnedHistory = READ) -> str:
     return "\n".join(history_output.learned_page("local:o/shop", "shop", read, found, 0.1)) + "\n"
 
 
@@ -198,7 +206,7 @@ counts = st.integers(min_value=0, max_value=10**6)
 shares = st.floats(min_value=0.0, max_value=1.0)
 chances = st.fixed_dictionaries({str(action): shares for action in (Action.INLINE, Action.SUMMARY, Action.HOLD)})
 rules = st.builds(
-    RuleOutlook,
+    RuleForecast,
     rule=st.from_regex(r"[A-Z]{1,5}[0-9]{1,4}", fullmatch=True),
     name=st.from_regex(r"[a-z]{1,30}( [a-z]{1,30}){0,3}", fullmatch=True),
     places=st.lists(st.sampled_from(PathClass), unique=True).map(tuple),
@@ -208,8 +216,8 @@ rules = st.builds(
     seen=st.integers(min_value=9999, max_value=99999),
     forecast=st.builds(Forecast, prior=shares, expected=shares, chances=chances, with_fix=st.none() | chances),
 )
-outlooks = st.builds(
-    HistoryOutlook,
+forecasts = st.builds(
+    HistoryForecast,
     findings=counts,
     reported=counts,
     seen=st.integers(min_value=10**6, max_value=10**7),
@@ -227,8 +235,8 @@ outlooks = st.builds(
 
 
 @pytest.mark.extended
-@given(found=outlooks, name=words, path=words)
-def test_a_page_is_a_page(found: HistoryOutlook, name: str, path: str) -> None:
+@given(found=forecasts, name=words, path=words)
+def test_a_page_is_a_page(found: HistoryForecast, name: str, path: str) -> None:
     """Whatever was learned, and whatever files are called: at most 30 lines of at most 100 columns."""
     lines = history_output.learned_page(name, path, READ, found, 0.1)
     assert len(lines) <= MOST_LINES

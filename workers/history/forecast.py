@@ -62,7 +62,7 @@ def usual(chances: Chances) -> Action:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOutlook:
+class RuleForecast:
     """A rule that reviews here ask for: how many of its past findings developers fixed on their own, and what comes next.
 
     `seen` are those whose end shows what developers wanted. `places` are the kinds of files that this is about, empty for all.
@@ -159,15 +159,15 @@ def _generator(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311  estimates shares, guards nothing
 
 
-def rule_outlooks(
+def rule_forecasts(
     reported: Sequence[PastFinding], deciding: Deciding, name: Callable[[str], str]
-) -> tuple[RuleOutlook, ...]:
+) -> tuple[RuleForecast, ...]:
     """Each rule of the findings that a review would report, in one piece where the same happens in all kinds of files."""
     by_rule: dict[str, dict[PathClass, list[PastFinding]]] = {}
     for each in reported:
         by_rule.setdefault(each.rule, {}).setdefault(path_class(each.path), []).append(each)
     return tuple(
-        _outlook(some, places if len(groups) > 1 else (), deciding, name)
+        _forecast(some, places if len(groups) > 1 else (), deciding, name)
         for by_place in by_rule.values()
         for groups in (_alike(by_place, deciding),)
         for places, some in groups
@@ -194,12 +194,12 @@ def sample(some: Iterable[PastFinding]) -> list[PastFinding]:
     return [of_change[position] for position in sorted(of_change)[-SAMPLE:]]
 
 
-def _outlook(
+def _forecast(
     some: Sequence[PastFinding], places: tuple[PathClass, ...], deciding: Deciding, name: Callable[[str], str]
-) -> RuleOutlook:
+) -> RuleForecast:
     latest = max(some, key=lambda each: each.position)
     fates = [each.fate.addressed for each in some if each.fate.addressed is not None]
-    return RuleOutlook(
+    return RuleForecast(
         rule=latest.rule,
         name=name(latest.rule),
         places=places,
@@ -238,7 +238,7 @@ class VerdictExample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryOutlook:
+class HistoryForecast:
     """What was learned from a repository's history, and what it means for the next review.
 
     `findings` are all that were followed to their end, `reported` those of them that a review now would report, `seen`
@@ -254,7 +254,7 @@ class HistoryOutlook:
     changes: int
     enough: bool
     used: bool
-    rules: tuple[RuleOutlook, ...]
+    rules: tuple[RuleForecast, ...]
     files: tuple[HotFile, ...]
     new_rules: Mapping[Severity, Action]
     not_asked: tuple[str, ...]
@@ -267,16 +267,16 @@ class HistoryOutlook:
         return wilson(self.fixed, self.seen)
 
 
-def outlook(
+def history_forecast(
     findings: Sequence[PastFinding], rules: AskedRules, deciding: Deciding, present: AbstractSet[str], *, used: bool
-) -> HistoryOutlook:
-    """The outlook of findings with a known fate; `present` are the files of today, `used` says that reviews read histories."""
+) -> HistoryForecast:
+    """The forecast by findings with a known fate; `present` are the files of today, `used` says that reviews read histories."""
     reported = [now for each in findings if (now := rules.reported(each)) is not None]
     decided = informative(reported)
     ranked = sorted(
-        rule_outlooks(reported, deciding, rules.name), key=lambda each: (-each.seen, each.rule, each.places)
+        rule_forecasts(reported, deciding, rules.name), key=lambda each: (-each.seen, each.rule, each.places)
     )
-    return HistoryOutlook(
+    return HistoryForecast(
         findings=len(findings),
         reported=len(reported),
         seen=len(decided),
@@ -326,7 +326,7 @@ def _unknown(severity: Severity) -> PastFinding:
 
 
 def _verdicts(
-    ranked: Sequence[RuleOutlook], reported: Sequence[PastFinding], deciding: Deciding, *, accepted: bool
+    ranked: Sequence[RuleForecast], reported: Sequence[PastFinding], deciding: Deciding, *, accepted: bool
 ) -> VerdictExample | None:
     """The rule with most findings that the fewest verdicts change."""
     wanted = (each.rule for each in ranked if (each.forecast.action is Action.INLINE) is not accepted)
