@@ -73,7 +73,7 @@ class Store:
         """The repositories that jobs were about, by GitHub's number."""
         self.hook_log = Documents(database, "hook_log")
         """One: how far GitHub's log of webhooks is compared, under an empty key."""
-        self.readings = Documents(database, "readings")
+        self.review_cache = Documents(database, "readings")
         """What reviews that have not ended read, by commits, rights and configuration; a pull request owns them."""
         self.plans = Documents(database, "plans")
         """What came of each plan of an environment, by repository and plan; a repository owns them."""

@@ -191,7 +191,7 @@ def test_a_retried_review_goes_on(town: Town) -> None:
     shown, anew = ([proof(remark.body) for remark in town.remarks(each)] for each in (number, again))
     assert shown == anew != []
     assert (check.title, check.conclusion) == (second.title, second.conclusion) == ("1 broken test", "failure")
-    assert town.context.store.readings.all(Reviewed) == []
+    assert town.context.store.review_cache.all(Reviewed) == []
 
 
 def test_two_jobs_of_one_key(town: Town) -> None:

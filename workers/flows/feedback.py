@@ -37,8 +37,8 @@ from workers.flows.outcomes import (
     was_made,
 )
 from workers.flows.pinning import later_jobs
-from workers.flows.readings import reading_owner
 from workers.flows.replies import post_comment, reply_to_outsider
+from workers.flows.review_cache import cache_owner
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
@@ -196,7 +196,7 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     """Find the suggestions that the new commits apply; at the close, read the reactions once more and stop watching."""
     repository = job.repository.key
     if job.closed:
-        context.store.readings.remove_of(reading_owner(repository, job.number))
+        context.store.review_cache.remove_of(cache_owner(repository, job.number))
     else:
         context.store.posts.watch_again(repository, job.number)
     if job.merged:

@@ -17,8 +17,8 @@ from workers.flows.configured import configuration_at, not_wanted
 from workers.flows.outcomes import record_endings
 from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.posting import post, post_skipped
-from workers.flows.readings import forget_reading, read_once
 from workers.flows.replies import acknowledge, may_command, post_comment, reply_to_outsider
+from workers.flows.review_cache import cached_review, forget_review
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, missed, recognised
 from workers.git import Mirror
@@ -99,7 +99,7 @@ def _decide_and_post(this: Round, read: Reviewed) -> None:
     plan = _plan(this, reviewed, decided)
     post(this, reviewed, decided, plan)
     this.context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
-    forget_reading(this)
+    forget_review(this)
 
 
 REVIEWS_FOR_OUTSIDERS = 200
@@ -175,7 +175,7 @@ def _based(mirror: Mirror, pull: PullRequest) -> PullRequest:
 def _read_unless_gone(this: Round) -> Reviewed | None:
     """None where the pull request was closed or pushed to in the meantime: the rest need not be read."""
     try:
-        return read_once(this, partial(_read, this))
+        return cached_review(this, partial(_read, this))
     except JobStopped:
         return None
 

@@ -1,4 +1,4 @@
-"""What a review read and proved is kept until its round ends: a retry, or the round that takes over, goes on from there."""
+"""Caches what a review read and proved until its round ends: a retry, or the round that takes over, goes on from there."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,39 +11,39 @@ from workers.flows.rounds import Round
 from workers.review.engine import Reviewed
 
 VERSION = 2
-"""A changed meaning of what is kept is a new version."""
+"""A changed meaning of what is cached is a new version."""
 
 
-def read_once(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
+def cached_review(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
     """What this round reads, or what was read for it before, under the same commits, rights and configuration."""
     key, store = _key(this), this.context.store
     if (known := _kept(key, store)) is not None:
         this.context.progress("going on from what was read before")
         return known
     reviewed = read()
-    store.readings.put(key, reviewed, owner=_owner(this), now=this.context.clock())
+    store.review_cache.put(key, reviewed, owner=_owner(this), now=this.context.clock())
     return reviewed
 
 
-def forget_reading(this: Round) -> None:
+def forget_review(this: Round) -> None:
     """The round has ended: the next one reads anew."""
-    this.context.store.readings.remove_of(_owner(this))
+    this.context.store.review_cache.remove_of(_owner(this))
 
 
 def _kept(key: str, store: Store) -> Reviewed | None:
     try:
-        return store.readings.get(key, Reviewed)
+        return store.review_cache.get(key, Reviewed)
     except StoreError:  # of another version of ours
         return None
 
 
-def reading_owner(repository: str, number: int) -> str:
-    """Who owns the readings of a pull request."""
+def cache_owner(repository: str, number: int) -> str:
+    """Who owns what is cached of a pull request."""
     return f"{repository}#{number}"
 
 
 def _owner(this: Round) -> str:
-    return reading_owner(this.task.repository, this.pull.number)
+    return cache_owner(this.task.repository, this.pull.number)
 
 
 def _key(this: Round) -> str:
