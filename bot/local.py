@@ -276,7 +276,7 @@ def review(
         may_run_tests=True,
         detectors=() if model is None else (reviewer(model, name, context),),
         repository=name,
-        mending=_new_task(TaskKind.REPAIR, name, head_sha, context),
+        repair_task=_new_task(TaskKind.REPAIR, name, head_sha, context),
         python=python_of(root, context, python),
     )
     for line in left_out(reviewed.findings_left_out, reviewed.files_left_out):

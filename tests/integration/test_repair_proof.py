@@ -489,7 +489,7 @@ def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
 
 
 @pytest.mark.extended
-def test_a_module_that_does_not_parse_is_mended(tmp_path: Path) -> None:
+def test_a_module_that_does_not_parse_is_repaired(tmp_path: Path) -> None:
     """A conflict that a merge left keeps every test from being collected; of its sides the one that passes is proven."""
     conflict = """
         def area(width, length):

@@ -150,7 +150,7 @@ diff --git a/pantry/labels.py b/pantry/labels.py
 @pytest.mark.extended
 def test_a_repair_is_a_suggestion(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     """A settled repair of what the change breaks is a comment that can be applied; applying it teaches and closes the thread."""
-    monkeypatch.setattr(reviewed_change, "MENDING_BESIDE_SECONDS", 240.0)
+    monkeypatch.setattr(reviewed_change, "HEAD_REPAIR_BESIDE_CULPRIT_SECONDS", 240.0)
     slip = UNITS.replace("amount >= 1000", "amount > 1000").replace("Grams as people read them", "Grams, or kilograms")
     number = town.propose("units", {"pantry/units.py": slip})
     (review,) = town.reviews(number)

@@ -189,7 +189,7 @@ def _read(this: Round) -> Reviewed:
         may_run_tests=this.may_run_tests,
         detectors=readers(this),
         repository=this.task.repository,
-        mending=replace(this.task, id=f"{this.task.id}{REPAIR_OF_REVIEW}", kind=TaskKind.REPAIR),
+        repair_task=replace(this.task, id=f"{this.task.id}{REPAIR_OF_REVIEW}", kind=TaskKind.REPAIR),
     )
 
 

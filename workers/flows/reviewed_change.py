@@ -50,13 +50,13 @@ def read_change(
     may_run_tests: bool,
     detectors: Sequence[ChangeDetector],
     repository: str,
-    mending: Task | None = None,
+    repair_task: Task | None = None,
     python: Path | None = None,
 ) -> Reviewed:
     """Run the detectors on the change between two commits, and the tests of both, on trees without a `.git`.
 
     The tests run on the interpreter `python`, or in an environment that is made for them. Where tests are broken, the
-    head is repaired as the task `mending`, if there is one.
+    head is repaired as the task `repair_task`, if there is one.
     """
     with exported(mirror, *commits) as (base_tree, head_tree):
         commit_of = {base_tree: mirror.merge_base(*commits), head_tree: commits[1]}
@@ -87,9 +87,9 @@ def read_change(
             configuration=context.configuration,
         )
         reviewed = replace(reviewed, note=next(iter(untested), reviewed.note))
-        if mending is None or reviewed.tests is None or not reviewed.tests.broken:
+        if repair_task is None or reviewed.tests is None or not reviewed.tests.broken:
             return reviewed
-        found = _mended(mending, project(head_tree), reviewed, base_tree, context)
+        found = _repaired_head(repair_task, project(head_tree), reviewed, base_tree, context)
         return replace(reviewed, unrepaired=found) if isinstance(found, str) else replace(reviewed, fix=found)
 
 
@@ -97,15 +97,15 @@ def _bytes(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() and not path.is_symlink() else None
 
 
-MENDING_SECONDS = 90.0
+HEAD_REPAIR_SECONDS = 90.0
 """For so long at most a review looks for a repair of the head; `apprentice fix` looks longer."""
 
 
-MENDING_BESIDE_SECONDS = 30.0
+HEAD_REPAIR_BESIDE_CULPRIT_SECONDS = 30.0
 """The same where the part of the change that breaks the tests is known: taking it back is a repair already."""
 
 
-def _mended(
+def _repaired_head(
     task: Task, project: Project | None, reviewed: Reviewed, base_tree: Path, context: Context
 ) -> Attempt | str:
     """The proven attempt to make the broken tests pass, or a sentence that says why there is none."""
@@ -114,7 +114,7 @@ def _mended(
         return "No repair was looked for, because no test can run."
     context.store.tasks.add(task)
     context.progress(f"looking for a repair of what is broken: {', '.join(named[:3])}{', …' if len(named) > 3 else ''}")
-    seconds = MENDING_SECONDS if reviewed.culprit is None else MENDING_BESIDE_SECONDS
+    seconds = HEAD_REPAIR_SECONDS if reviewed.culprit is None else HEAD_REPAIR_BESIDE_CULPRIT_SECONDS
     deps = context.repair_deps()
     deps = replace(deps, budget_seconds=min(seconds, deps.budget_seconds))
     changed = (path for file in reviewed.change.files for path in (file.path, file.old_path))

@@ -1,4 +1,4 @@
-"""Texts that do not parse are mended."""
+"""Texts that do not parse are repaired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from memory.model import Failure, Family
 from workers.repair.engines.search.candidates import Suspect
 from workers.repair.engines.search.search import SearchSpace
-from workers.repair.engines.search.syntax_repair import _found, _Tries, mended
+from workers.repair.engines.search.syntax_repair import _found, _Tries, repaired_syntax
 
 CASES = {
     "no colon": ("def f(a)\n    return a\n", "def f(a):\n    return a\n"),
@@ -52,13 +52,13 @@ CASES = {
 def test_what_was_meant_is_among_the_first(kind: str) -> None:
     """Among the first five that parse is the text that was meant, but for blanks."""
     broken, meant = CASES[kind]
-    assert meant.split() in [each.text.split() for each in islice(mended(broken), 5)]
+    assert meant.split() in [each.text.split() for each in islice(repaired_syntax(broken), 5)]
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_all_that_is_offered_parses_and_is_new(kind: str) -> None:
     """Nothing is offered twice, the likeliest comes first where one part is wrong, and the line is one of the text."""
-    offered = list(mended(CASES[kind][0]))
+    offered = list(repaired_syntax(CASES[kind][0]))
     for each in offered:
         ast.parse(each.text)
         assert 1 <= each.line <= CASES[kind][0].count("\n")
@@ -67,8 +67,8 @@ def test_all_that_is_offered_parses_and_is_new(kind: str) -> None:
 
 
 def test_a_text_that_parses_is_left_alone() -> None:
-    """There is nothing to mend."""
-    assert mended("x = 1\n") == ()
+    """There is nothing to repair."""
+    assert repaired_syntax("x = 1\n") == ()
 
 
 def test_the_rest_of_a_module_stays_as_it_is() -> None:
@@ -78,7 +78,7 @@ def test_the_rest_of_a_module_stays_as_it_is() -> None:
             return "before: %s" % 1
 
         """)
-    first, *_ = mended(f"{around}def f(a)\n    return a\n\n\n{around.replace('before', 'after')}")
+    first, *_ = repaired_syntax(f"{around}def f(a)\n    return a\n\n\n{around.replace('before', 'after')}")
     assert first.text == f"{around}def f(a):\n    return a\n\n\n{around.replace('before', 'after')}"
     assert first.line == 4
 
@@ -103,10 +103,10 @@ def test_nobodys_text_is_worked_on_for_ever(text: str) -> None:
 def test_the_base_of_a_conflict_is_left_out() -> None:
     """Where a merge shows what both sides came from, that is no side."""
     conflict = "<<<<<<< a\nx = 1\n||||||| base\nx = 0\n=======\nx = 2\n>>>>>>> b\n"
-    assert [each.text for each in mended(conflict)[:3]] == ["x = 1\n", "x = 2\n", "x = 1\nx = 2\n"]
+    assert [each.text for each in repaired_syntax(conflict)[:3]] == ["x = 1\n", "x = 2\n", "x = 1\nx = 2\n"]
 
 
-def test_the_search_offers_what_is_mended() -> None:
+def test_the_search_offers_repaired_syntax() -> None:
     """Under the strategy of statements, and only for an error that says that a text does not parse."""
     sources = {"it.py": "def f(a)\n    return a\n", "test_it.py": "def test(:\n"}
     failure = Failure(

@@ -30,12 +30,12 @@ from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.outline import deciding_lines
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced
-from workers.repair.engines.search.syntax_repair import mended
+from workers.repair.engines.search.syntax_repair import repaired_syntax
 from workers.repair.engines.search.templates import STRATEGIES, Template, all_templates
 from workers.repair.judging.ranking import extent_of
 
-MENDING = "statements"
-"""The strategy that edits of texts which do not parse count as."""
+SYNTAX_STRATEGY = "statements"
+"""The strategy of edits of texts that do not parse."""
 
 LIFT = 0.9
 """How far an edit that fits perfectly is lifted to the front. Below 1, so that among its places the suspects still rank."""
@@ -107,19 +107,19 @@ class SearchSpace:
         for path, lines in by_path.items():
             search.push(search.most(max(lines.values())), partial(search.open_module, path, lines))
         texts = {path: self.sources[path] for path in by_path} if self.failure.family is Family.SYNTAX else {}
-        return chain(self._mended(texts if MENDING in chosen else {}), _candidates(search.drafts()))
+        return chain(self._syntax_repairs(texts if SYNTAX_STRATEGY in chosen else {}), _candidates(search.drafts()))
 
-    def _mended(self, texts: Mapping[str, str]) -> Iterator[Candidate]:
+    def _syntax_repairs(self, texts: Mapping[str, str]) -> Iterator[Candidate]:
         """What the texts that do not parse may have been meant to be: no template can be asked, as there is no tree."""
         for path, text in texts.items():
-            for made in mended(text):
+            for made in repaired_syntax(text):
                 yield Candidate(
                     path=path,
                     source=made.text,
                     line=made.line,
                     function="",
                     template=made.template,
-                    strategy=MENDING,
+                    strategy=SYNTAX_STRATEGY,
                     shape=EditShape(template=made.template, before="", after=""),
                     score=made.weight * self.weights.get(made.template, 1.0),
                 )

@@ -2,8 +2,8 @@
 
 There is no syntax tree, so edits work on tokens and lines near the place that the parser names: one token put in, left out
 or exchanged, an indentation, a word of another language or of Python 2, a conflict that a merge left. Most
-syntax errors are mended by one of them (DeepFix, Gupta et al. 2017; BIFI, Yasunaga and Liang 2021); what moves the error
-further down is mended there again.
+syntax errors are repaired by one of them (DeepFix, Gupta et al. 2017; BIFI, Yasunaga and Liang 2021); what moves the error
+further down is repaired there again.
 """
 
 import difflib
@@ -64,7 +64,7 @@ _FOREIGN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
+class SyntaxRepair:
     """A text that parses, what kind of edit made it, on which line (from 1), and how likely that is, within (0, 1]."""
 
     template: str
@@ -90,17 +90,17 @@ class _Tries:
 
 
 @lru_cache(maxsize=2)
-def mended(source: str) -> tuple[Mended, ...]:
+def repaired_syntax(source: str) -> tuple[SyntaxRepair, ...]:
     """What a text that does not parse may have been meant to be, likeliest first; nothing for one that parses."""
     return tuple(_found(source, 3, _Tries()))
 
 
-def _found(source: str, broken_parts: int, tries: _Tries) -> Iterator[Mended]:
+def _found(source: str, broken_parts: int, tries: _Tries) -> Iterator[SyntaxRepair]:
     """Only the part around the error is parsed again and again: a definition, or the whole where that is no end of it."""
     first, last = _part(source, wrong_line(source))
     lines = source.splitlines(keepends=True)
     head, part, tail = ("".join(cut) for cut in (lines[:first], lines[first:last], lines[last:]))
-    best = sorted(islice(_mended(part, 1.0, STEPS, tries), 4 * MOST), key=lambda each: -each.weight)
+    best = sorted(islice(_repairs(part, 1.0, STEPS, tries), 4 * MOST), key=lambda each: -each.weight)
     for made in best[:MOST]:
         whole = replace(made, text=head + made.text + tail, line=first + made.line)
         after = wrong_line(whole.text)
@@ -120,24 +120,24 @@ def _part(source: str, line: int) -> tuple[int, int]:
     return (first, last) if wrong_line("".join(lines[first:last])) else (0, len(lines))
 
 
-def _mended(source: str, worth: float, steps: int, tries: _Tries) -> Iterator[Mended]:
+def _repairs(source: str, worth: float, steps: int, tries: _Tries) -> Iterator[SyntaxRepair]:
     line = wrong_line(source)
     if not line:
         return
-    going_on: list[Mended] = []
+    going_on: list[SyntaxRepair] = []
     for edit in _edits(source, line):
         if tries.left <= 0:
             return
         if not tries.takes(edit.text):
             continue
         after = wrong_line(edit.text)
-        made = Mended(template=edit.template, text=edit.text, line=edit.line, weight=worth * edit.weight)
+        made = SyntaxRepair(template=edit.template, text=edit.text, line=edit.line, weight=worth * edit.weight)
         if not after:
             yield made
         elif after > line and steps > 1:
             going_on.append(made)
     for made in sorted(going_on, key=lambda each: -each.weight)[:TRIED]:
-        for further in _mended(made.text, made.weight * 0.5, steps - 1, tries):
+        for further in _repairs(made.text, made.weight * 0.5, steps - 1, tries):
             yield replace(made, text=further.text, weight=further.weight)
 
 
@@ -152,16 +152,16 @@ def wrong_line(source: str) -> int:
     return 0
 
 
-def _edits(source: str, line: int) -> Iterator[Mended]:
+def _edits(source: str, line: int) -> Iterator[SyntaxRepair]:
     lines = source.splitlines(keepends=True)
     for text, weight in _conflicts(lines):
-        yield Mended(template="merge_conflict", text=text, line=line, weight=weight)
+        yield SyntaxRepair(template="merge_conflict", text=text, line=line, weight=weight)
     for width in (8, 4) if "\t" in source else ():
-        yield Mended(template="indentation", text=source.expandtabs(width), line=line, weight=0.5)
+        yield SyntaxRepair(template="indentation", text=source.expandtabs(width), line=line, weight=0.5)
     for number, nearness in fading(_near(lines, line), step=1.0):
         for template, changed, weight in _of_line(lines, number - 1):
             text = "".join((*lines[: number - 1], *changed, *lines[number:]))
-            yield Mended(template=template, text=text, line=number, weight=weight * nearness)
+            yield SyntaxRepair(template=template, text=text, line=number, weight=weight * nearness)
 
 
 def _near(lines: list[str], line: int) -> list[int]:
