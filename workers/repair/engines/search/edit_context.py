@@ -15,7 +15,7 @@ from workers.repair.engines.search.evidence import Evidence
 from workers.repair.engines.search.project import Examples, ProjectSources
 from workers.repair.engines.search.scope import FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.engines.search.source_slice import Region, Splice, Unit
-from workers.repair.engines.search.type_inference import Kinds
+from workers.repair.engines.search.type_inference import InferredTypes
 
 
 @lru_cache(maxsize=8192)
@@ -192,13 +192,13 @@ class Site:
         return self.project.examples(node.name, ast.get_docstring(node) or "")
 
     @cached_property
-    def kinds(self) -> Kinds:
-        """What kinds of values the function's names hold, as far as is known."""
-        return self.region.kinds([function.node for function in self._functions], self.examples)
+    def types(self) -> InferredTypes:
+        """What types of values the function's names hold, as far as is known."""
+        return self.region.types([function.node for function in self._functions], self.examples)
 
     def kind(self, code: str) -> str:
         """The kind of an expression's text, "" when nothing is known."""
-        return self.kinds.of_code(code)
+        return self.types.of_code(code)
 
     @cached_property
     def live(self) -> tuple[str, ...]:

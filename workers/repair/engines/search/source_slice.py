@@ -21,7 +21,7 @@ from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNod
 from memory.parsing import BOM, older, read_module
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, ModuleScope
-from workers.repair.engines.search.type_inference import Kinds
+from workers.repair.engines.search.type_inference import InferredTypes
 from workers.repair.running.in_sandbox.codeswap import fingerprint
 
 
@@ -181,7 +181,7 @@ class Region:
         self.data = data
         self.prefix = len(_WRAP) if extent.indented else 0
         self.tree = tree
-        self._kinds: dict[FunctionNode | None, Kinds] = {}
+        self._types: dict[FunctionNode | None, InferredTypes] = {}
         self._below: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
@@ -193,13 +193,13 @@ class Region:
             self._below[node] = tuple(below(node))
         return self._below[node]
 
-    def kinds(self, functions: Sequence[FunctionNode], examples: Examples) -> Kinds:
-        """What kinds of values the names of a function, and of those around it, hold; asked once for each."""
+    def types(self, functions: Sequence[FunctionNode], examples: Examples) -> InferredTypes:
+        """What types of values the names of a function, and of those around it, hold; asked once for each."""
         innermost = functions[0] if functions else None
-        if innermost not in self._kinds:
-            outer = self.kinds(functions[1:], Examples()).names if functions[1:] else {}
-            self._kinds[innermost] = Kinds(innermost, examples, outer)
-        return self._kinds[innermost]
+        if innermost not in self._types:
+            outer = self.types(functions[1:], Examples()).names if functions[1:] else {}
+            self._types[innermost] = InferredTypes(innermost, examples, outer)
+        return self._types[innermost]
 
     @cached_property
     def warned(self) -> bool:

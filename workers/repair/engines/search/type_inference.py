@@ -1,7 +1,7 @@
-"""What kind of value a name holds, as far as a function's text, its annotations and its examples tell.
+"""What type of value a name holds, as far as a function's text, its annotations and its examples tell.
 
 A light, flow-insensitive inference: enough to leave out edits that could only raise. Type-aware repair pays in Python
-(Oh and Oh 2022, PyTER). A kind is a word, followed by its elements' kind: "sequence number"; "" where nothing is known.
+(Oh and Oh 2022, PyTER). A type is a word, followed by that of its elements: "sequence number"; "" where nothing is known.
 """
 
 import ast
@@ -47,14 +47,14 @@ _DISPLAYED: dict[type[ast.expr], str] = {
     ast.Compare: TRUTH,
 }
 _PASSES = 3
-"""A name's kind may depend on that of one bound further down."""
+"""A name's type may depend on that of one bound further down."""
 
 
-class Kinds:
-    """The kinds of a function's names, and of expressions over them."""
+class InferredTypes:
+    """The types of a function's names, and of expressions over them."""
 
     def __init__(self, function: FunctionNode | None, examples: Examples, outer: Mapping[str, str]) -> None:
-        """`outer` are the kinds of names that functions around this one bind."""
+        """`outer` are the types of names that functions around this one bind."""
         self.names = dict(outer)
         if function is not None:
             self._parameters(function, examples)
@@ -67,12 +67,12 @@ class Kinds:
                     break
 
     def of_code(self, code: str) -> str:
-        """The kind of an expression's text."""
+        """The type of an expression's text."""
         node = expression(code)
         return self.of(node) if node is not None else ""
 
     def of(self, node: ast.expr) -> str:
-        """An expression's kind, "" when nothing is known."""
+        """An expression's type, "" when nothing is known."""
         match node:
             case ast.Name(id=name):
                 return self.names.get(name, "")
@@ -103,7 +103,7 @@ class Kinds:
         if isinstance(node.op, ast.Mod) and left == TEXT:
             return TEXT
         if isinstance(node.op, (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.Sub)):
-            return next((kind for kind in (left, right) if kind not in ("", NUMBER)), left or right)
+            return next((inferred for inferred in (left, right) if inferred not in ("", NUMBER)), left or right)
         return NUMBER
 
     def _called(self, node: ast.Call) -> str:
@@ -127,8 +127,8 @@ class Kinds:
             self.names[parameter.arg] = _annotated(parameter.annotation)
         for call in examples.calls:
             for parameter, argument in zip(shown, call, strict=False):
-                kind = self.of(argument)
-                self.names[parameter.arg] = max(self.names[parameter.arg], kind, key=len)
+                inferred = self.of(argument)
+                self.names[parameter.arg] = max(self.names[parameter.arg], inferred, key=len)
 
     def _bind(self, node: ast.AST) -> None:
         match node:
@@ -142,9 +142,9 @@ class Kinds:
             case ast.For(target=target, iter=walked) | ast.comprehension(target=target, iter=walked):
                 self._loop(target, walked)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "add"), args=[value]):
-                kind = self.names.get(name, "")
-                if kind in (SEQUENCE, SET):
-                    self.names[name] = f"{kind} {self.of(value)}".strip()
+                inferred = self.names.get(name, "")
+                if inferred in (SEQUENCE, SET):
+                    self.names[name] = f"{inferred} {self.of(value)}".strip()
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         match target:
@@ -160,17 +160,17 @@ class Kinds:
     def _loop(self, target: ast.expr, walked: ast.expr) -> None:
         if isinstance(walked, ast.Call) and isinstance(walked.func, ast.Name) and isinstance(target, ast.Tuple):
             sources = walked.args[:1] if walked.func.id == "enumerate" else walked.args
-            kinds = [element(self.of(source)) for source in sources]
-            kinds = [NUMBER, *kinds] if walked.func.id == "enumerate" else kinds if walked.func.id == "zip" else []
-            for part, kind in zip(target.elts, kinds, strict=False):
+            types = [element(self.of(source)) for source in sources]
+            types = [NUMBER, *types] if walked.func.id == "enumerate" else types if walked.func.id == "zip" else []
+            for part, inferred in zip(target.elts, types, strict=False):
                 if isinstance(part, ast.Name):
-                    self._set(part.id, kind)
+                    self._set(part.id, inferred)
         elif isinstance(target, ast.Name):
             self._set(target.id, element(self.of(walked)))
 
-    def _set(self, name: str, kind: str) -> None:
+    def _set(self, name: str, inferred: str) -> None:
         known = self.names.get(name, "")
-        self.names[name] = known if known and (not kind or known.startswith(kind)) else kind or known
+        self.names[name] = known if known and (not inferred or known.startswith(inferred)) else inferred or known
 
 
 @lru_cache(maxsize=4096)
@@ -182,28 +182,28 @@ def expression(code: str) -> ast.expr | None:
         return None
 
 
-def element(kind: str) -> str:
-    """What a value of this kind is made of."""
-    return TEXT if kind == TEXT else kind.partition(" ")[2]
+def element(inferred: str) -> str:
+    """What a value of this type is made of."""
+    return TEXT if inferred == TEXT else inferred.partition(" ")[2]
 
 
-def outer(kind: str) -> str:
-    """A kind without its elements'."""
-    return kind.partition(" ")[0]
+def outer(inferred: str) -> str:
+    """A type without its elements'."""
+    return inferred.partition(" ")[0]
 
 
-def is_sized(kind: str) -> bool:
+def is_sized(inferred: str) -> bool:
     """Whether `len` and `in` may be asked of it; unknown counts as yes."""
-    return outer(kind) not in (NUMBER, TRUTH)
+    return outer(inferred) not in (NUMBER, TRUTH)
 
 
-def may_be(kind: str, *wanted: str) -> bool:
-    """Whether a value of this kind can be of a wanted one; unknown counts as yes."""
-    return not kind or outer(kind) in wanted
+def may_be(inferred: str, *wanted: str) -> bool:
+    """Whether a value of this type can be of a wanted one; unknown counts as yes."""
+    return not inferred or outer(inferred) in wanted
 
 
 def comparable(one: str, other: str) -> bool:
-    """Whether two values are reasonably compared; unknown kinds are."""
+    """Whether two values are reasonably compared; unknown types are."""
     return not one or not other or outer(one) == outer(other)
 
 
@@ -218,7 +218,7 @@ def _annotated(node: ast.expr | None) -> str:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return _ANNOTATED.get(name, "")
         case ast.Subscript(value=value, slice=inner):
-            kind = _annotated(value)
+            inferred = _annotated(value)
             first = inner.elts[0] if isinstance(inner, ast.Tuple) and inner.elts else inner
-            return f"{kind} {_annotated(first)}".strip() if kind else ""
+            return f"{inferred} {_annotated(first)}".strip() if inferred else ""
     return ""

@@ -1,4 +1,4 @@
-"""Kinds of values, as far as a function's text tells."""
+"""Types of values, as far as a function's text tells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from workers.repair.engines.search.project import examples_of
-from workers.repair.engines.search.type_inference import Kinds, comparable, element
+from workers.repair.engines.search.type_inference import InferredTypes, comparable, element
 
 SOURCE = """
 def f(rows: list[int], text: str, table: "dict[str, int]", other, flag=False):
@@ -24,10 +24,10 @@ def f(rows: list[int], text: str, table: "dict[str, int]", other, flag=False):
 """
 
 
-def kinds(tests: str = "") -> Kinds:
+def kinds(tests: str = "") -> InferredTypes:
     tree = ast.parse(SOURCE).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    return Kinds(tree, examples_of("f", "", {"test_f.py": tests}), {})
+    return InferredTypes(tree, examples_of("f", "", {"test_f.py": tests}), {})
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_names_of_a_function_around_keep_their_kind() -> None:
     """What an inner function binds itself is its own; the rest is what the outer one made it."""
     inner = ast.parse("def g(a):\n    b = 1\n    return seen, a, b\n").body[0]
     assert isinstance(inner, ast.FunctionDef)
-    kinds = Kinds(inner, examples_of("g", "", {}), {"seen": "set"})
+    kinds = InferredTypes(inner, examples_of("g", "", {}), {"seen": "set"})
     assert (kinds.of_code("seen"), kinds.of_code("b")) == ("set", "number")
