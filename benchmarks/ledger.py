@@ -38,9 +38,10 @@ from memory.model import (
 )
 from memory.policy import q_table
 from memory.policy.learner import Learner
-from memory.store import Store, open_store, pools, totals
+from memory.store import Store, open_store, totals
 from memory.store.bulk import BulkInsert
 from memory.store.database import dump
+from memory.store.evidence import Sums
 from memory.store.tables import cells as cell_rows
 from memory.store.tables import decisions, outcomes, signals
 from tests.conftest import serve_postgresql
@@ -188,7 +189,7 @@ def database(kind: str) -> Iterator[str]:
 
 def one_by_one(events: int, scale: Scale, seed: int) -> str:
     """The digest of a table to which every entry was added by itself, in another order, retractions first among them."""
-    sums: pools.Sums = {}
+    sums: Sums = {}
     told = list(history(events, scale, seed))
     random.Random(seed + 1).shuffle(told)
     for event in told:

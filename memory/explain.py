@@ -25,7 +25,7 @@ from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, valu
 from memory.retrieval.index import WordIndex, best, terms
 from memory.rewards import MILLIONTHS, PATTERN, acceptance, advantage, contributions_of_outcome
 from memory.store import Store
-from memory.store.pools import decay
+from memory.store.evidence import decay
 
 NEIGHBOURS = 3
 

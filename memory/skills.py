@@ -19,7 +19,7 @@ from math import sqrt
 from memory.model import AttemptOutcome, EditShape, Experience, Recollection, Signal
 from memory.rewards import clipped, support
 from memory.store import Store
-from memory.store.pools import QUORUM
+from memory.store.evidence import QUORUM
 
 PRIOR_WINS, PRIOR_LOSSES = 0.1, 1.9
 """An untried skill is expected to repair one failure in twenty, a belief worth two tries: edits of other repositories

@@ -12,7 +12,7 @@ from datetime import datetime
 from memory.model import AttemptOutcome, Experience, Factor, Family, Signal
 from memory.rewards import LEAST_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
 from memory.skills import parts_of
-from memory.store.pools import MILLION, QUORUM, Contributor, Sum, reaching
+from memory.store.evidence import MILLION, QUORUM, Contributor, Sum, cell_for
 
 # ── By the tests
 
@@ -198,7 +198,7 @@ def _elsewhere(decayed: Iterable[_DecayedVerdict], kind: str, repository: str, q
         if each.kind == kind and each.edit.repository != repository:
             for contributor, (weight, value) in each.sums(1.0):
                 rows[contributor] = (rows[contributor][0] + weight, rows[contributor][1] + value)
-    cell = reaching(rows, repository, Factor.ACCEPTANCE, quorum)
+    cell = cell_for(rows, repository, Factor.ACCEPTANCE, quorum)
     return _mean(UNKNOWN, cell.weight, cell.weight * cell.mean) if cell else UNKNOWN
 
 

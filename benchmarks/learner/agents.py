@@ -34,7 +34,7 @@ from memory.model import (
 from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Remembered
 from memory.rewards import repair_components
-from memory.store import Store, pools
+from memory.store import Store, evidence, pools
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,7 +44,7 @@ UNLIKE = 0.4
 HALF_LIFE = 2000
 """So many attempts later a remembered case says half as much: strategies and code change."""
 
-ATTEMPT = pools.HALF_LIFE / HALF_LIFE
+ATTEMPT = evidence.HALF_LIFE / HALF_LIFE
 """The time of an attempt, with which the table's evidence decays as fast: some eleven a day."""
 
 HALF = 0.5
@@ -192,27 +192,27 @@ def maintainer_of(repository: str) -> Actor:
 class CellEvidence:
     """One cell of the table: its rows, and what they make in a period, until a row is added."""
 
-    rows: dict[pools.EvidenceKey, pools.Sum] = field(default_factory=dict)
+    rows: dict[evidence.EvidenceKey, evidence.Sum] = field(default_factory=dict)
     period: int = pools.NEVER
-    sums: dict[pools.Contributor, pools.Sum] = field(default_factory=dict)
-    whole: pools.Pool = field(default_factory=pools.Pool)
-    own: dict[str, pools.Pool] = field(default_factory=dict)
+    sums: dict[evidence.Contributor, evidence.Sum] = field(default_factory=dict)
+    whole: evidence.Pool = field(default_factory=evidence.Pool)
+    own: dict[str, evidence.Pool] = field(default_factory=dict)
 
     def reaching(self, repository: str, factor: Factor, period: int) -> Cell | None:
         """See `pools.read`."""
         if self.period != period:
-            self.period, self.sums, self.own = period, pools.decayed(self.rows, period), {}
-            self.whole = pools.pool(self.sums)
+            self.period, self.sums, self.own = period, evidence.decayed(self.rows, period), {}
+            self.whole = evidence.pool_of_all(self.sums)
         own = self.own.get(repository)
         if own is None:
-            own = pools.in_full(
+            own = evidence.pool_of_one(
                 {contributor: each for contributor, each in self.sums.items() if contributor[0] == repository}
             )
             self.own[repository] = own
-        known = pools.known_by(pools.QUORUM, factor is Factor.ACCEPTANCE, *self.whole, *own)
+        known = evidence.sums_for(evidence.QUORUM, factor is Factor.ACCEPTANCE, *self.whole, *own)
         if known is None:
-            return pools.reaching(self.sums, repository, factor, pools.QUORUM)
-        return pools.cell_of(*known)
+            return evidence.cell_for(self.sums, repository, factor, evidence.QUORUM)
+        return evidence.cell_of(*known)
 
 
 class Table:

@@ -38,18 +38,18 @@ from memory.model import (
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
 from memory.rewards import contributions_of_outcome, contributions_of_signal, proven, verdict
-from memory.store.pools import (
+from memory.store.evidence import (
     QUORUM,
     Contributor,
     EvidenceKey,
     Pool,
     Sum,
+    cell_for,
     cell_of,
     decayed,
-    in_full,
-    known_by,
-    pool,
-    reaching,
+    pool_of_all,
+    pool_of_one,
+    sums_for,
 )
 
 CLIP = 20.0
@@ -157,8 +157,8 @@ class _PooledCell(NamedTuple):
     def reaching(self, repository: str, factor: Factor, quorum: int) -> Cell | None:
         """What a choice in this repository reads of it."""
         own = self.own.get(repository, Pool())
-        known = known_by(quorum, factor is Factor.ACCEPTANCE, *self.every, *own)
-        return reaching(self.rows, repository, factor, quorum) if known is None else cell_of(*known)
+        known = sums_for(quorum, factor is Factor.ACCEPTANCE, *self.every, *own)
+        return cell_for(self.rows, repository, factor, quorum) if known is None else cell_of(*known)
 
 
 @dataclass(slots=True)
@@ -197,7 +197,9 @@ def _pool(rows: Mapping[EvidenceKey, Sum], period: int) -> _PooledCell:
     of: defaultdict[str, dict[Contributor, Sum]] = defaultdict(dict)
     for contributor, each in now.items():
         of[contributor[0]][contributor] = each
-    return _PooledCell(period, now, pool(now), {repository: in_full(each) for repository, each in of.items()})
+    return _PooledCell(
+        period, now, pool_of_all(now), {repository: pool_of_one(each) for repository, each in of.items()}
+    )
 
 
 def replay(

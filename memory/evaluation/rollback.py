@@ -19,7 +19,7 @@ from memory.intervals import LEAST, ConfidenceSequence, Numbers, confidence_sequ
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
 from memory.store import Store
-from memory.store.pools import QUORUM
+from memory.store.evidence import QUORUM
 
 FALSE_ALARMS = 0.05
 """The chance that a version which is no worse is ever gone back from, over all looks and comparisons."""

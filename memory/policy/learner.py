@@ -29,7 +29,7 @@ from memory.rewards import (
     trusted,
 )
 from memory.store import Store
-from memory.store.pools import QUORUM
+from memory.store.evidence import QUORUM
 
 _SEED_BITS = 53
 """A number that every reader of JSON keeps whole."""

@@ -19,8 +19,8 @@ from memory.retrieval.embeddings import Embedder, HashedWords
 from memory.retrieval.index import FAILURES, FOCUS, Hit, HybridIndex
 from memory.rewards import clipped, support
 from memory.store import Store
+from memory.store.evidence import HALF_LIFE
 from memory.store.experiences import WHOLE, Floats, IndexEntry
-from memory.store.pools import HALF_LIFE
 
 CAPACITY = 50_000
 """So many experiences are kept before the oldest are forgotten, proven ones last: exact search of all takes tens of milliseconds."""

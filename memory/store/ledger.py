@@ -25,7 +25,7 @@ from memory.model import (
 from memory.store import pools, totals
 from memory.store.database import Database, Row, in_batches, insert_new, insert_several, load, row_of
 from memory.store.documents import Documents, document_row, upsert
-from memory.store.pools import MILLION, QUORUM
+from memory.store.evidence import MILLION, QUORUM
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
 from memory.store.totals import OfOutcomes, OfSignals
 

@@ -4,11 +4,9 @@ A choice reads one row of each. A pool is of one period, as evidence decays. The
 writer, make it anew from the cell's rows; within a period a writer moves it by what its repository and its people changed.
 """
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -27,137 +25,35 @@ from sqlalchemy import (
     union_all,
 )
 
-from memory.model import PERIOD, Cell, Factor, Level
+from memory.model import Cell, Factor, Level
 from memory.store.bulk import BulkInsert
 from memory.store.database import Row, dialect_insert, in_batches
+from memory.store.evidence import (
+    CELL_COLUMNS,
+    EVIDENCE_COLUMNS,
+    CellKey,
+    Contributor,
+    EvidenceKey,
+    Pool,
+    Sum,
+    Sums,
+    cell_for,
+    cell_of,
+    decayed,
+    pool_of_all,
+    pool_of_one,
+    sums_for,
+)
 from memory.store.tables import cells, pools
-
-MILLION = 1_000_000
-
-QUOTA = 20 * MILLION
-"""As much as one repository counts for in a cell that others read, in millionths of an observation.
-
-Two or three times the weight of the broad levels to a reader: enough to count, too little to outweigh all others.
-"""
-
-QUORUM = 2
-"""How many other repositories, and for acceptance people, must have taught a cell before it reaches a repository."""
 
 PRIVATE = ("place", "repository")
 """The scopes whose cells belong to one repository."""
-
-Sum = tuple[int, int]
-"""Weight and value, in millionths."""
-
-Contributor = tuple[str, str]
-"""Repository and teacher; the teacher is empty where tests decided."""
 
 PoolKey = tuple[str, str, str, str, str]
 """A cell, and the repository whose pool it is."""
 
 EVERY_REPOSITORY = "*"
 """In place of a repository: the pool of all of them."""
-
-EvidenceKey = tuple[str, str, int]
-"""A contributor and the period of the decisions: one row of a cell."""
-
-CellKey = tuple[str, str, str, str]
-"""Scope, key, strategy, factor: one cell of the table."""
-
-Sums = dict[CellKey, dict[EvidenceKey, Sum]]
-"""For each cell, what each contributor adds to it in each period."""
-
-CELL_COLUMNS = ("scope", "key", "strategy", "factor")
-EVIDENCE_COLUMNS = ("repository", "teacher", "period")
-
-HALF_LIFE = timedelta(days=180)
-"""Evidence this old weighs a half: people, code and the engine change. That of remembered cases is the same."""
-
-
-@cache
-def decay(periods: int) -> int:
-    """What is left of evidence after so many periods, in millionths."""
-    return round(MILLION * math.exp2(-max(periods, 0) * (PERIOD / HALF_LIFE)))
-
-
-def decayed(rows: Mapping[EvidenceKey, Sum], period: int | None) -> dict[Contributor, Sum]:
-    """The rows of a cell by contributor, as they count in a period; None: in full. Rounded down, so that they are whole numbers."""
-    sums: dict[Contributor, Sum] = {}
-    for (repository, teacher, then), (weight, value) in rows.items():
-        left = MILLION if period is None else decay(period - then)
-        known = sums.get((repository, teacher), (0, 0))
-        sums[repository, teacher] = (known[0] + weight * left // MILLION, known[1] + value * left // MILLION)
-    return sums
-
-
-class Pool(NamedTuple):
-    """A sum, over how many repositories with evidence, and how many people gave it. Each is within its quota in that of all."""
-
-    weight: int = 0
-    value: int = 0
-    repositories: int = 0
-    people: int = 0
-
-
-def share(weight: int, value: int) -> Sum:
-    """What one repository's evidence counts for with others; nothing when all of it was taken back."""
-    if weight <= 0:
-        return 0, 0
-    return (weight, value) if weight <= QUOTA else (QUOTA, QUOTA * value // weight)
-
-
-def pool(rows: Mapping[Contributor, Sum]) -> Pool:
-    """The pool of all repositories, of one cell's rows."""
-    repositories: dict[str, Sum] = {}
-    for (repository, _), (weight, value) in rows.items():
-        known = repositories.get(repository, (0, 0))
-        repositories[repository] = (known[0] + weight, known[1] + value)
-    shares = [share(*each) for each in repositories.values()]
-    return Pool(
-        weight=sum(weight for weight, _ in shares),
-        value=sum(value for _, value in shares),
-        repositories=sum(weight > 0 for weight, _ in shares),
-        people=_people(rows),
-    )
-
-
-def in_full(rows: Mapping[Contributor, Sum]) -> Pool:
-    """The pool of one repository's rows."""
-    weight, value = (sum(each[part] for each in rows.values()) for part in (0, 1))
-    return Pool(weight, value, int(weight > 0), _people(rows))
-
-
-def _people(rows: Mapping[Contributor, Sum]) -> int:
-    weights: dict[str, int] = {}
-    for (_, teacher), (weight, _) in rows.items():
-        weights[teacher] = weights.get(teacher, 0) + weight
-    return sum(1 for teacher, weight in weights.items() if teacher and weight > 0)
-
-
-def reaching(rows: Mapping[Contributor, Sum], repository: str, factor: Factor, quorum: int) -> Cell | None:
-    """The evidence of one cell for a repository: its own in full, and the pool of all others where they are a quorum.
-
-    Repositories count as well as people, because the owner of a repository can add any number of accounts to teach there.
-    """
-    own = {contributor: each for contributor, each in rows.items() if contributor[0] == repository}
-    others = pool({contributor: each for contributor, each in rows.items() if contributor not in own})
-    return reached(in_full(own), others, factor, quorum)
-
-
-def reached(own: Pool, others: Pool, factor: Factor, quorum: int) -> Cell | None:
-    """The evidence of one cell for a repository: its own, and that of all others where they are a quorum."""
-    weight, value, repositories, _ = own
-    if others.repositories >= quorum and (factor is Factor.PROOF or others.people >= quorum):
-        weight, value, repositories = weight + others.weight, value + others.value, repositories + others.repositories
-    return cell_of(weight, value, repositories)
-
-
-def cell_of(weight: int, value: int, repositories: int) -> Cell | None:
-    """A cell of these sums; None without evidence."""
-    return Cell(weight / MILLION, value / weight, repositories) if weight > 0 else None
-
-
-# ── Stored pools ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 NEVER = -1
 """The period of a pool that was not made yet."""
@@ -172,14 +68,14 @@ def _keys(cell_key: CellKey, repositories: Iterable[str]) -> Iterator[PoolKey]:
         yield (*cell_key, repository)
 
 
-def hold(connection: Connection, sums: Sums) -> dict[PoolKey, tuple[int, Pool]]:
+def lock(connection: Connection, sums: Sums) -> dict[PoolKey, tuple[int, Pool]]:
     """The stored pools that these sums move by period, made where they are missing, and kept from other writers until the end
     of the transaction. They are locked in the order of their keys: two writers cannot deadlock."""
     keys = (key for cell_key, rows in sums.items() for key in _keys(cell_key, (entry[0] for entry in rows)))
-    return _hold(connection, keys)
+    return _lock(connection, keys)
 
 
-def _hold(connection: Connection, keys: Iterable[PoolKey]) -> dict[PoolKey, tuple[int, Pool]]:
+def _lock(connection: Connection, keys: Iterable[PoolKey]) -> dict[PoolKey, tuple[int, Pool]]:
     wanted = sorted(keys)
     for batch in in_batches(wanted):
         missing = [_row(key, NEVER, Pool()) for key in batch]
@@ -187,22 +83,22 @@ def _hold(connection: Connection, keys: Iterable[PoolKey]) -> dict[PoolKey, tupl
     return {
         key: known
         for batch in in_batches(wanted, 200)
-        for key, known in _stored(connection, or_(*map(_at, batch))).items()
+        for key, known in _locked(connection, or_(*map(_pool_is, batch))).items()
     }
 
 
-def move(connection: Connection, held: Mapping[PoolKey, tuple[int, Pool]], added: Sums) -> None:
-    """Bring held pools up to date after these sums were added to the cells."""
-    then = {key: max(period, *(part_of for _, _, part_of in added[key[:4]])) for key, (period, _) in held.items()}
+def update(connection: Connection, locked: Mapping[PoolKey, tuple[int, Pool]], added: Sums) -> None:
+    """Bring locked pools up to date after these sums were added to the cells."""
+    then = {key: max(period, *(part_of for _, _, part_of in added[key[:4]])) for key, (period, _) in locked.items()}
     moved = {
-        key: _moved(connection, key[:4], period, known, added[key[:4]])
-        for key, (period, known) in held.items()
+        key: _updated(connection, key[:4], period, known, added[key[:4]])
+        for key, (period, known) in locked.items()
         if key[4] == EVERY_REPOSITORY and then[key] == period
     }
-    _keep(connection, then, moved | _anew(connection, {key: then[key] for key in held.keys() - moved.keys()}))
+    _write(connection, then, moved | _recomputed(connection, {key: then[key] for key in locked.keys() - moved.keys()}))
 
 
-def _moved(
+def _updated(
     connection: Connection, cell_key: CellKey, period: int, known: Pool, added: Mapping[EvidenceKey, Sum]
 ) -> Pool:
     """The pool of all after these additions: by the rows of their repositories and of their people alone."""
@@ -216,8 +112,10 @@ def _moved(
 
 def _part(rows: Mapping[Contributor, Sum], repositories: Collection[str], people: Collection[str]) -> Pool:
     """What these repositories and these people count for in a pool."""
-    of_repositories = pool({contributor: each for contributor, each in rows.items() if contributor[0] in repositories})
-    of_people = pool({contributor: each for contributor, each in rows.items() if contributor[1] in people})
+    of_repositories = pool_of_all(
+        {contributor: each for contributor, each in rows.items() if contributor[0] in repositories}
+    )
+    of_people = pool_of_all({contributor: each for contributor, each in rows.items() if contributor[1] in people})
     return of_repositories._replace(people=of_people.people)
 
 
@@ -227,8 +125,8 @@ def _less(one: Sum, other: Sum) -> Sum:
 
 def refresh(connection: Connection, keys: Iterable[PoolKey], period: int) -> None:
     """Make pools of earlier periods those of this one."""
-    old = {key: period for key, (known, _) in _hold(connection, keys).items() if known < period}
-    _keep(connection, old, _anew(connection, old))
+    old = {key: period for key, (known, _) in _lock(connection, keys).items() if known < period}
+    _write(connection, old, _recomputed(connection, old))
 
 
 def replace(connection: Connection, sums: Sums) -> None:
@@ -244,23 +142,23 @@ def _rows_of(cell_key: CellKey, rows: Mapping[EvidenceKey, Sum], period: int) ->
     for contributor, each in now.items():
         of.setdefault(contributor[0], {})[contributor] = each
     for key in _keys(cell_key, of):
-        made = pool(now) if key[-1] == EVERY_REPOSITORY else in_full(of[key[-1]])
+        made = pool_of_all(now) if key[-1] == EVERY_REPOSITORY else pool_of_one(of[key[-1]])
         yield (*key, period, *made)
 
 
-def _anew(connection: Connection, periods: Mapping[PoolKey, int]) -> dict[PoolKey, Pool]:
+def _recomputed(connection: Connection, periods: Mapping[PoolKey, int]) -> dict[PoolKey, Pool]:
     """These pools, each of a period, by the rows of their cells."""
     made = {}
     for batch in in_batches(periods, 200):
-        rows = rows_where(connection, or_(*map(_of, batch)))
+        rows = rows_where(connection, or_(*map(_evidence_of, batch)))
         for key in batch:
             now = decayed(rows.get(key[:4], {}), periods[key])
             own = {contributor: each for contributor, each in now.items() if contributor[0] == key[4]}
-            made[key] = pool(now) if key[4] == EVERY_REPOSITORY else in_full(own)
+            made[key] = pool_of_all(now) if key[4] == EVERY_REPOSITORY else pool_of_one(own)
     return made
 
 
-def _keep(connection: Connection, periods: Mapping[PoolKey, int], made: Mapping[PoolKey, Pool]) -> None:
+def _write(connection: Connection, periods: Mapping[PoolKey, int], made: Mapping[PoolKey, Pool]) -> None:
     at = and_(*(pools.c[name] == bindparam(f"at_{name}") for name in _KEY))
     rows = [
         {**{f"at_{name}": part for name, part in zip(_KEY, key, strict=True)}, "period": periods[key], **each._asdict()}
@@ -274,11 +172,11 @@ def _row(key: PoolKey, period: int, made: Pool) -> Row:
     return {**dict(zip(_KEY, key, strict=True)), "period": period, **made._asdict()}
 
 
-def _at(key: PoolKey) -> ColumnElement[bool]:
+def _pool_is(key: PoolKey) -> ColumnElement[bool]:
     return and_(*(pools.c[name] == value for name, value in zip(_KEY, key, strict=True)))
 
 
-def _of(key: PoolKey) -> ColumnElement[bool]:
+def _evidence_of(key: PoolKey) -> ColumnElement[bool]:
     """The rows of a pool."""
     here = [cells.c[name] == value for name, value in zip(CELL_COLUMNS, key[:4], strict=True)]
     return and_(*here, *(() if key[4] == EVERY_REPOSITORY else (cells.c.repository == key[4],)))
@@ -299,7 +197,7 @@ def _rows(connection: Connection, cell_key: CellKey, *which: ColumnElement[bool]
     return rows_where(connection, here).get(cell_key, {})
 
 
-def _stored(connection: Connection, which: ColumnElement[bool]) -> dict[PoolKey, tuple[int, Pool]]:
+def _locked(connection: Connection, which: ColumnElement[bool]) -> dict[PoolKey, tuple[int, Pool]]:
     """Stored pools, locked until the end of the transaction."""
     query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).where(which)
     rows = connection.execute(query.order_by(*_ORDER).with_for_update()).all()
@@ -367,7 +265,7 @@ def read(
     old = set[PoolKey]()
     for number, strategy, name, of, then, *sums in rows:
         level, factor = levels[number], _FACTORS[name]
-        known = known_by(quorum, factor is Factor.ACCEPTANCE, *sums) if of == then == period else None
+        known = sums_for(quorum, factor is Factor.ACCEPTANCE, *sums) if of == then == period else None
         if known is None:
             cell_key = (*level, strategy, name)
             unsure[cell_key] = level
@@ -376,24 +274,9 @@ def read(
             found[level, strategy, factor] = cell
     for batch in in_batches(unsure, 200):
         for cell_key, each in rows_where(
-            connection, or_(*(_of((*cell_key, EVERY_REPOSITORY)) for cell_key in batch))
+            connection, or_(*(_evidence_of((*cell_key, EVERY_REPOSITORY)) for cell_key in batch))
         ).items():
             factor = _FACTORS[cell_key[3]]
-            if cell := reaching(decayed(each, period), repository, factor, quorum):
+            if cell := cell_for(decayed(each, period), repository, factor, quorum):
                 found[unsure[cell_key], cell_key[2], factor] = cell
     return found, old
-
-
-def known_by(quorum: int, of_people: bool, *sums: int) -> tuple[int, int, int] | None:
-    """What `reached` makes a cell of, by the pools of all and of one repository, in numbers alone: it is asked of every row.
-
-    None where the rows must tell whether others are a quorum of people: some of this repository's may have taught elsewhere too.
-    """
-    weight, value, repositories, people, own_weight, own_value, own_repositories, own_people = sums
-    others = people - own_people
-    if others < quorum <= people:
-        return None
-    if repositories - own_repositories < quorum or (of_people and others < quorum):
-        return own_weight, own_value, own_repositories
-    shared_weight, shared_value = share(own_weight, own_value)
-    return own_weight + weight - shared_weight, own_value + value - shared_value, repositories

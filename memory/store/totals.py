@@ -24,7 +24,17 @@ from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, 
 from memory.store import pools
 from memory.store.bulk import BulkInsert
 from memory.store.database import dialect_insert, in_batches
-from memory.store.pools import CELL_COLUMNS, EVIDENCE_COLUMNS, MILLION, EvidenceKey, Sum, Sums, cell_of, decayed, pool
+from memory.store.evidence import (
+    CELL_COLUMNS,
+    EVIDENCE_COLUMNS,
+    MILLION,
+    EvidenceKey,
+    Sum,
+    Sums,
+    cell_of,
+    decayed,
+    pool_of_all,
+)
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
 Found = Mapping[tuple[Level, str, Factor], Cell]
@@ -49,13 +59,13 @@ def add(connection: Connection, contributions: Iterable[Contribution]) -> None:
     """Add to the stored cells and pools. Rows are locked in the order of their keys: two writers cannot deadlock."""
     sums: Sums = {}
     fold(sums, contributions)
-    held = pools.hold(connection, sums)
+    locked = pools.lock(connection, sums)
     insert = dialect_insert(connection, cells)
     addition = {name: cells.c[name] + insert.excluded[name] for name in ("weight", "value")}
     adding = insert.on_conflict_do_update(index_elements=list(cells.primary_key), set_=addition)
     for batch in in_batches(_rows(sums)):
         connection.execute(adding, [dict(zip(_COLUMNS, row, strict=True)) for row in batch])
-    pools.move(connection, held, sums)
+    pools.update(connection, locked, sums)
 
 
 def lock(connection: Connection) -> None:
@@ -92,7 +102,7 @@ def totals(connection: Connection, levels: Sequence[Level]) -> Found:
     found = {}
     for cell_key, rows in _at(connection, levels):
         weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
-        if cell := cell_of(weight, value, pool(decayed(rows, None)).repositories):
+        if cell := cell_of(weight, value, pool_of_all(decayed(rows, None)).repositories):
             found[cell_key] = cell
     return found
 

@@ -14,7 +14,8 @@ from sqlalchemy import delete, true
 
 from memory.model import PERIOD, Cell, Contribution, Decision, Factor, Level, Signal, period_of
 from memory.store import Store, totals
-from memory.store.pools import MILLION, QUOTA, Contributor, Pool, Sum, decayed, pool, reaching, rows_where, share
+from memory.store.evidence import MILLION, QUOTA, Contributor, Pool, Sum, cell_for, decayed, pool_of_all, within_quota
+from memory.store.pools import rows_where
 from memory.store.tables import cells, pools
 from tests.unit.memory.store.conftest import NOW
 
@@ -43,13 +44,13 @@ def test_what_is_taken_back_leaves_no_trace(
         return rows
 
     negative = [(contributor, (-weight, -value)) for contributor, (weight, value) in undone]
-    assert pool(summed([*negative, *kept, *undone])) == pool(summed(kept))
+    assert pool_of_all(summed([*negative, *kept, *undone])) == pool_of_all(summed(kept))
 
 
 @given(st.integers(-QUOTA, 10**12), st.integers(0, 10**12))
 def test_a_share_is_bounded(weight: int, value: int) -> None:
     """No repository counts for more than the quota, and scaling down keeps the mean to the millionth."""
-    part = share(weight, value)
+    part = within_quota(weight, value)
     assert 0 <= part[0] <= QUOTA
     assert (part[0] > 0) == (weight > 0)
     if weight > 0:
@@ -141,7 +142,7 @@ def test_a_table_of_many_cells_at_once_is_the_same(
 
 def test_nobody_is_an_empty_pool() -> None:
     """No rows, or rows that were taken back, are nobody's."""
-    assert pool({}) == pool({("a", "1"): (0, 0)}) == Pool()
+    assert pool_of_all({}) == pool_of_all({("a", "1"): (0, 0)}) == Pool()
 
 
 LEVELS = (GLOBAL, Level(scope="family", key="repair|lookup"), Level(scope="repository", key=f"repair|{HERE}|KeyError"))
@@ -171,7 +172,7 @@ def of_rows(
     with store.database.reading() as connection:
         rows = rows_where(connection, cells.c.key.in_([level.key for level in levels]))
     found = {
-        (Level(scope, key), strategy, Factor(factor)): reaching(
+        (Level(scope, key), strategy, Factor(factor)): cell_for(
             decayed(each, period), repository, Factor(factor), quorum
         )
         for (scope, key, strategy, factor), each in rows.items()
