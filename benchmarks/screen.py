@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.repair.cases import BadCase
 from benchmarks.report import show, spread
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.classify import failure_of
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.reproduce import ScreeningTests, reproduce, screening_tests, sources_of

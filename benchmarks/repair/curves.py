@@ -42,8 +42,8 @@ from workers.context import Context
 from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
 from workers.ports import Sandbox
+from workers.repair.candidates import Candidate
 from workers.repair.engines.engine import RepairDeps
-from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
 from workers.repair.result import Repaired

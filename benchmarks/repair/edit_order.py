@@ -34,7 +34,7 @@ from scipy.optimize import minimize
 from benchmarks.repair.importers.commits import Clone
 from benchmarks.repair.real_fixes import LAYOUT, Fix, changed_lines, fixes_of, makers
 from benchmarks.report import Interval, bootstrap, ratio_of_sums, show
-from workers.repair.engines.search.candidates import Suspect
+from workers.repair.candidates import Suspect
 from workers.repair.engines.search.search import SearchSpace
 
 MOST, SECONDS = 3000, 8.0

@@ -10,7 +10,8 @@ from typing import Any
 
 from memory.model import AttemptOutcome
 from workers.repair.attempt import AttemptTally
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
+from workers.repair.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidate_order import Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.result import AttemptResult
 from workers.repair.running.runner_pool import RunnerPool

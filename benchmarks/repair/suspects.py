@@ -29,9 +29,9 @@ from bot.local import snapshot
 from memory.model import Failure
 from workers.errors import ApprenticeError
 from workers.ports import Limits
+from workers.repair.candidates import Suspect
 from workers.repair.classify import failure_of, is_test_path
 from workers.repair.engines.search import localise
-from workers.repair.engines.search.candidates import Suspect
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import discover

@@ -12,7 +12,7 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
 from workers.repair.attempt import Shortlist
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
 from workers.repair.judging.overfit_signs import EditKind
 from workers.repair.judging.ranking import Comparer, PlausibleEdit, PlausibleEdits, clusters, distinguishing_call
 from workers.repair.reproduce import ScreeningTests

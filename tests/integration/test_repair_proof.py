@@ -15,8 +15,8 @@ from memory.model import AttemptOutcome, Confidence, EditShape, Family, Proof
 from workers.diffs import apply_unified
 from workers.errors import CannotRun
 from workers.ports import Limits
+from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of
-from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.proofs import PROOFS
 from workers.repair.judging.prove import Prover

@@ -14,7 +14,7 @@ import xdist
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
+from workers.repair.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload

@@ -10,7 +10,7 @@ import pytest
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, pool_for

@@ -17,8 +17,9 @@ from memory.retrieval.embeddings import HashedWords
 from workers.diffs import apply_unified
 from workers.errors import CannotRun
 from workers.ports import CompletedRun, Limits, Workload
+from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of
-from workers.repair.engines.search.candidates import Candidate, shape_of
+from workers.repair.engines.search.edit_shapes import shape_of
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
 from workers.repair.judging.proofs import PROOFS

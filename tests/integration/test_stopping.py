@@ -15,7 +15,7 @@ from benchmarks.repair.firstfound import FirstFound
 from memory.model import EVERYTHING, Aftermath, Arm, AttemptOutcome, State, TaskKind
 from memory.rewards import repair_components
 from tests.integration.test_skills import House
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES
 from workers.repair.result import RepairStatus

@@ -28,7 +28,7 @@ from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.redaction import redact
 from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps, RetryChoice
-from workers.repair.engines.search.candidates import shape_between
+from workers.repair.engines.search.edit_shapes import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
 from workers.repair.reproduce import deciding

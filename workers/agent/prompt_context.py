@@ -18,8 +18,8 @@ from workers.agent.tools import Tool, numbered, tool
 from workers.llm.messages import ChatMessage, ChatRole
 from workers.llm.prompt_text import data, rendered_text, truncated
 from workers.ports import Image
+from workers.repair.candidates import Suspect
 from workers.repair.engines.engine import Case, PreviousAttempts, RepairDeps, RetryChoice
-from workers.repair.engines.search.candidates import Suspect
 
 SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2
 LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000

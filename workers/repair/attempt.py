@@ -11,7 +11,7 @@ from itertools import islice
 from memory.model import AttemptOutcome, Failure
 from memory.skills import tried_as
 from workers.redaction import redact
-from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
+from workers.repair.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.result import FirstPlausible
 from workers.repair.time_allowance import Deadline
 from workers.sandbox.report import shortened

@@ -13,8 +13,8 @@ from pathlib import Path
 from memory.model import Failure, Family
 from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
+from workers.repair.candidates import Suspect
 from workers.repair.classify import is_test_path
-from workers.repair.engines.search.candidates import Suspect
 from workers.repair.engines.search.outline import Outline
 from workers.repair.first_run import (
     MOST_NAMED,

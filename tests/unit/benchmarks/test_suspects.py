@@ -10,7 +10,7 @@ import pytest
 from benchmarks.repair import suspects
 from benchmarks.repair.cases import load_cases, write_case
 from benchmarks.repair.suspects import BASELINE, PRESENT, WAYS, changed, place, places, report
-from workers.repair.engines.search.candidates import Suspect
+from workers.repair.candidates import Suspect
 
 SOURCE = """
 def fee(weight, limit):

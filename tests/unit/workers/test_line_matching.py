@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workers.diffs import apply_unified, unified
 from workers.line_matching import MOST_COMPARED, LineMatcher
-from workers.repair.engines.search.candidates import shape_between
+from workers.repair.engines.search.edit_shapes import shape_between
 
 MANY = 20_000
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=40)

@@ -1,9 +1,8 @@
 """What the loop of a repair and its engines share: the case, the dependencies, the port of an engine, and what previous
 attempts at the same failure left."""
 
-import heapq
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -13,9 +12,7 @@ from memory.model import (
     Attempt,
     AttemptOutcome,
     Decision,
-    EditShape,
     Failure,
-    NearMiss,
     Recollection,
     Reflection,
     RetryMode,
@@ -28,10 +25,7 @@ from memory.policy.q_table import Remembered
 from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
-from workers.diffs import apply_unified
-from workers.errors import BadInput
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult, choice_components
@@ -126,12 +120,6 @@ class Engine(Protocol):
         """Finish after the last attempt; what that used."""
 
 
-LATER = 0.25
-"""The share of its score that a candidate keeps if it failed before: the code around it may have changed."""
-
-START_SCORE = 1.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryChoice:
     """How an attempt uses what earlier ones left; `decision` is None where they left nothing to choose from."""
@@ -187,41 +175,3 @@ class PreviousAttempts:
                 created_at=decision.created_at,
             ),
         )
-
-
-def put_off(
-    candidates: Iterable[Candidate], later: Collection[str], digest: Callable[[Candidate], str]
-) -> Iterator[Candidate]:
-    """The candidates, which come best first; those that failed before come where their score falls to LATER of it."""
-    if not later:
-        yield from candidates
-        return
-    waiting: list[tuple[float, int, Candidate]] = []
-    for number, candidate in enumerate(candidates):
-        while waiting and -waiting[0][0] >= candidate.score:
-            yield heapq.heappop(waiting)[-1]
-        if digest(candidate) in later:
-            heapq.heappush(waiting, (-candidate.score * LATER, number, candidate))
-        else:
-            yield candidate
-    yield from (candidate for _, _, candidate in sorted(waiting, key=lambda each: each[:2]))
-
-
-def restored(miss: NearMiss, source: str | None) -> Candidate | None:
-    """The edit that came nearest, made of the module as it is now; None where it does not apply any more."""
-    if source is None:
-        return None
-    try:
-        edited = apply_unified(source, miss.edit)
-    except BadInput:
-        return None
-    return Candidate(
-        path=miss.path,
-        source=edited,
-        line=miss.line,
-        function="",
-        template=miss.template,
-        strategy="replay",
-        shape=EditShape(template=miss.template, before="", after=""),
-        score=START_SCORE,
-    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Proof
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
 from workers.repair.judging.prove import Prover
 from workers.repair.judging.ranking import PlausibleEdits, distinguishing_call, ranked
 from workers.repair.judging.suite_runs import Unproven

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Self
 
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict, implausible
+from workers.repair.candidates import TIMEOUT, Candidate, ScreenVerdict, implausible
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened, TimeoutSchedule
 from workers.repair.running.forkserver import Observe, Observed, cores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from memory.model import DistinguishingCall, EditShape
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
 from workers.repair.judging.overfit_signs import EditKind
 from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, clusters, distinguishing_call
 from workers.repair.running.forkserver import Observed, ObservedCall

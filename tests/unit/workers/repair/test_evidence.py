@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 
 from memory.model import Failure
+from workers.repair.candidates import Suspect
 from workers.repair.classify import family_of
-from workers.repair.engines.search.candidates import Suspect
 from workers.repair.engines.search.evidence import Evidence, evidence_of
 from workers.repair.engines.search.search import SearchSpace
 

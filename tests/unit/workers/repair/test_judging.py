@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
-from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
+from workers.repair.candidates import CRASH, TIMEOUT, Candidate, Suspect
 from workers.repair.first_run import LAST_FAILED, last_failed
 from workers.repair.judging.challenge import TwinRun, defines
 from workers.repair.judging.outcomes import passes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from memory.model import EditShape
-from workers.repair.engines.search.candidates import HEAD, Candidate, CandidateQueue
+from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidate_order import HEAD, CandidateQueue
 
 
 def candidate(number: int, strategy: str, score: float) -> Candidate:

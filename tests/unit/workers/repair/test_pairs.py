@@ -9,7 +9,8 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from memory.skills import name_of, parts_of
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect, nearness
+from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
+from workers.repair.engines.search.candidate_order import nearness
 from workers.repair.engines.search.search import SearchSpace
 
 BROKEN = "def spread(rows, n):\n    low = max(rows)\n    high = max(rows)\n    return low - high > n\n"

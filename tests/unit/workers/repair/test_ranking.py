@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from memory.model import Confidence, Doubt, EditShape
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
 from workers.repair.judging.overfit_signs import EditKind
 from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, ranked
 from workers.repair.running.forkserver import Observed, ObservedCall

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family
 from workers.repair.attempt import AttemptTally, reflection
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 
 FAILURE = Failure(
     error_type="KeyError", family=Family.LOOKUP, message="'a'", frames=(), failing_tests=("t.py::a", "t.py::b")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memory.model import EditShape, NearMiss
 from workers.diffs import unified
-from workers.repair.engines.engine import LATER, put_off, restored
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidate_order import LATER, put_off, restored
 
 SOURCE = "def f(a):\n    return a\n"
 

@@ -12,7 +12,7 @@ import pytest
 
 from memory.model import EditShape
 from workers.errors import CannotRun
-from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict
+from workers.repair.candidates import TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened
 from workers.repair.running.forkserver import Baseline, Observe, Observed
 from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.model import EditShape, Failure, Family
+from workers.repair.candidates import Candidate, Suspect
 from workers.repair.engines.search import source_slice
-from workers.repair.engines.search.candidates import Candidate, Suspect
 from workers.repair.engines.search.evidence import Evidence
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.source_slice import SourceModule

@@ -12,7 +12,7 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Shortlist, shortlist
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect
+from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.judging.ranking import changed_characters
 from workers.repair.time_allowance import Deadline

@@ -6,7 +6,7 @@ import pytest
 
 from memory.model import EditShape
 from memory.skills import teaches
-from workers.repair.engines.search.candidates import MODEL, shape_between, shape_of
+from workers.repair.engines.search.edit_shapes import MODEL, shape_between, shape_of
 from workers.repair.engines.search.engine import replayable
 
 

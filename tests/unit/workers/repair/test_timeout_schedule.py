@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memory.model import EditShape
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.candidates import Candidate
 from workers.repair.running.candidate_runner import CAPS, PATIENCE, PLACES, ScheduledCandidate, TimeoutSchedule, cap
 
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from memory.model import Failure, Family
-from workers.repair.engines.search.candidates import Suspect
+from workers.repair.candidates import Suspect
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.syntax_repair import _found, _Tries, repaired_syntax
 

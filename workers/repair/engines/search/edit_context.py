@@ -10,8 +10,8 @@ from itertools import chain
 import libcst as cst
 
 from memory.parsing import parse_expression
-from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.evidence import Evidence
+from workers.repair.engines.search.option_weights import fading
 from workers.repair.engines.search.project import Examples, ProjectSources
 from workers.repair.engines.search.scope import FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.engines.search.source_slice import Region, Splice, Unit

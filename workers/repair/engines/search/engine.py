@@ -14,8 +14,8 @@ from memory.reflections import given
 from memory.rewards import rejected
 from memory.skills import current, fitting
 from memory.template_weights import edit_weights, judged_edits, verdict_weights
-from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps, put_off, restored
-from workers.repair.engines.search.candidates import CandidateQueue
+from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps
+from workers.repair.engines.search.candidate_order import CandidateQueue, put_off, restored
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
 from workers.repair.judging.prove import reserved

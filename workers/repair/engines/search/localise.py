@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from memory.model import Failure, Family
 from workers.line_matching import LineMatcher
+from workers.repair.candidates import Suspect
 from workers.repair.classify import clues_of, is_test_path
-from workers.repair.engines.search.candidates import Suspect, likeness
+from workers.repair.engines.search.option_weights import likeness
 from workers.repair.engines.search.outline import (
     Outline,
     Outlines,

@@ -24,9 +24,10 @@ from memory.model import EditShape, Failure, Family
 from memory.parsing import PARSE_ERRORS
 from memory.skills import composed, name_of
 from workers.line_matching import LineMatcher
+from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
-from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.edit_shapes import shape_of
 from workers.repair.engines.search.outline import deciding_lines
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced

@@ -24,7 +24,8 @@ from workers.repair.attempt import (
     reflection,
     shortlist,
 )
-from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
+from workers.repair.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidate_order import NearMisses, Stream
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.judging.proofs import Proofs

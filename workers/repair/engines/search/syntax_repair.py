@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 
 from memory.parsing import read_module
-from workers.repair.engines.search.candidates import fading
+from workers.repair.engines.search.option_weights import fading
 
 MOST, STEPS, TRIED = 60, 3, 12
 """So many texts are offered, after so many edits one after the other at most; so many that did not end it are gone on from."""

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from memory.model import Failure, Family
-from workers.repair.engines.search.candidates import Suspect
+from workers.repair.candidates import Suspect
 from workers.repair.engines.search.search import SearchSpace
 
 CASES = [

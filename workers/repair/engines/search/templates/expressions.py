@@ -12,8 +12,8 @@ from itertools import combinations
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.option_weights import fading, likeness
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement, is_read, is_target
 from workers.repair.engines.search.type_inference import (

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site, wrapped
+from workers.repair.engines.search.option_weights import fading
 from workers.repair.engines.search.predicates import predicates
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement

@@ -14,8 +14,8 @@ from itertools import islice
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site, wrapped
+from workers.repair.engines.search.option_weights import fading, likeness
 from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.templates import template

@@ -12,9 +12,9 @@ from contextlib import suppress
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.evidence import TextChange
+from workers.repair.engines.search.option_weights import fading, likeness
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.values import quoted
 from workers.repair.engines.search.type_inference import TEXT, may_be

@@ -13,8 +13,8 @@ from itertools import permutations
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.option_weights import fading, likeness
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import empties
