@@ -34,6 +34,13 @@ class LineMatcher(SequenceMatcher[str]):
         return [*(each for each in blocks if each.size), Match(len(old), len(new), 0)]
 
 
+def differing_lines(old: str, new: str) -> frozenset[int]:
+    """The lines, from 1, of the new text that differ, and the one after a place where lines were removed."""
+    steps = LineMatcher(old.splitlines(), new.splitlines()).get_opcodes()
+    places = (range(i + 1, max(j, i + 1) + 1) for kind, _, _, i, j in steps if kind != "equal")
+    return frozenset(line for lines in places for line in lines)
+
+
 def common_start(one: Sequence[str], other: Sequence[str]) -> int:
     """How many items both begin with."""
     pairs = zip(one, other, strict=False)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.diffs import apply_unified, unified
-from workers.line_matching import MOST_COMPARED, LineMatcher
+from workers.line_matching import MOST_COMPARED, LineMatcher, differing_lines
 from workers.repair.engines.search.edit_shapes import shape_between
 
 MANY = 20_000
@@ -62,3 +62,19 @@ def test_the_opcodes_lead_from_one_text_to_the_other(old: list[str], new: list[s
     assert all((one.a + one.size, one.b + one.size) != (two.a, two.b) for one, two in pairwise(blocks[:-1]))
     if max(len(old), len(new)) <= MOST_COMPARED:
         assert blocks == difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a\nb\nc\n", "a\nB\nc\n", {2}),
+        ("a\nc\n", "a\nb\nc\n", {2}),
+        ("a\nb\nc\n", "a\nc\n", {2}),
+        ("", "a\nb\n", {1, 2}),
+        ("a\n", "a\n", set()),
+        ("x\ny\n" * 600, "y\nx\n" * 600 + "z\n", set(range(1, 1202))),
+    ],
+)
+def test_the_lines_of_a_change(before: str, after: str, lines: set[int]) -> None:
+    """New ones, and the one after a place where lines were removed."""
+    assert differing_lines(before, after) == lines

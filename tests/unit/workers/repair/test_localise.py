@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
-from workers.repair.engines.search.localise import changed_lines, suspects
+from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.outline import deciding_lines
 
 SHOP = dedent(
@@ -64,22 +64,6 @@ def test_lines_of_a_change_that_broke_the_tests_come_first() -> None:
     assert (usual[0].line, [each.line for each in found[:2]]) == (10, [9, 11])
     assert (scores[9], scores[10]) == (1.0, pytest.approx(0.4 * usual[0].score))
     assert suspects(failure(), coverage, ["ok", "fine"], sources=FILES, before={"other.py": None}) == usual
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "lines"),
-    [
-        ("a\nb\nc\n", "a\nB\nc\n", {2}),
-        ("a\nc\n", "a\nb\nc\n", {2}),
-        ("a\nb\nc\n", "a\nc\n", {2}),
-        ("", "a\nb\n", {1, 2}),
-        ("a\n", "a\n", set()),
-        ("x\ny\n" * 600, "y\nx\n" * 600 + "z\n", set(range(1, 1202))),
-    ],
-)
-def test_the_lines_of_a_change(before: str, after: str, lines: set[int]) -> None:
-    """New ones, and the one after a place where lines were removed."""
-    assert changed_lines(before.encode(), after) == lines
 
 
 def test_lines_that_only_failing_tests_run_come_first() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from memory.model import Failure, Family
-from workers.line_matching import LineMatcher
+from workers.line_matching import differing_lines
 from workers.repair.candidates import Suspect
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.option_weights import likeness
@@ -27,23 +27,6 @@ from workers.repair.engines.search.outline import (
 )
 from workers.repair.engines.search.project import module_name
 from workers.repair.engines.search.scope import BINDING, FunctionNode, called, defined, own_nodes, stored_names
-
-
-def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """What assignments outside functions define, with their lines."""
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _constants(node.body)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            yield from ((name, node.lineno) for name in defined(node))
-
-
-def _words(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names and attributes among nodes."""
-    found = list(nodes)
-    names = {n.id for n in found if isinstance(n, ast.Name)}
-    return names | {n.attr for n in found if isinstance(n, ast.Attribute)}
-
 
 Key = TypeVar("Key")
 Lines = dict[tuple[str, int], float]
@@ -123,7 +106,11 @@ def suspects(
     _raise(scores, _named_by_tests(failure, scores, outlines))
     if failure.family is Family.ASSERTION:
         scores = _lowered(scores, used, sources, outlines)
-    changed = {path: changed_lines(before[path] or b"", text) for path, text in blamed.items() if path in before}
+    changed = {
+        path: differing_lines((before[path] or b"").decode(errors="replace"), text)
+        for path, text in blamed.items()
+        if path in before
+    }
     spread = _of_change(_spread(scores, outlines), changed)
     ordered = sorted(spread.items(), key=lambda item: (-item[1], item[0]))
     return [Suspect(path=path, line=line, score=min(1.0, score)) for (path, line), score in ordered if score > 0]
@@ -281,7 +268,7 @@ def _classes(outlines: Outlines, name: str) -> Iterator[tuple[str, ast.ClassDef]
 def _lowered(scores: Lines, used: set[str], sources: Mapping[str, str], outlines: Outlines) -> Lines:
     """Less for what an assertion itself calls: equality, order, truth, and functions reached only through them.
 
-    Nearly any edit there makes every assertion pass, right or wrong: it weakens the oracle rather than mending what it
+    Nearly any edit there makes every assertion pass, right or wrong: it weakens the oracle rather than repairing what it
     judges. Such lines stay suspects, and keep their scores where there are no others.
     """
     judging = _judging(used, {path for path, _ in scores}, sources, outlines)
@@ -379,14 +366,6 @@ def _spread(scores: Lines, outlines: Outlines) -> Lines:
     return spread
 
 
-def changed_lines(before: bytes, after: str) -> frozenset[int]:
-    """The lines, from 1, that are new in a text, and the one after a place where lines were removed."""
-    old, new = before.decode(errors="replace").splitlines(), after.splitlines()
-    steps = LineMatcher(old, new).get_opcodes()
-    places = (range(i + 1, max(j, i + 1) + 1) for kind, _, _, i, j in steps if kind != "equal")
-    return frozenset(line for lines in places for line in lines)
-
-
 def _of_change(scores: Lines, changed: Mapping[str, frozenset[int]]) -> Lines:
     """More for the lines of a change, the likeliest of which is as suspect as a line can be, and less for all others."""
     touched = {key: score for key, score in scores.items() if key[1] in changed.get(key[0], ())}
@@ -399,3 +378,19 @@ def _of_change(scores: Lines, changed: Mapping[str, frozenset[int]]) -> Lines:
 def _raise(scores: dict[Key, float], others: Mapping[Key, float]) -> None:
     for key, score in others.items():
         scores[key] = max(score, scores.get(key, 0.0))
+
+
+def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """What assignments outside functions define, with their lines."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _constants(node.body)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            yield from ((name, node.lineno) for name in defined(node))
+
+
+def _words(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names and attributes among nodes."""
+    found = list(nodes)
+    names = {n.id for n in found if isinstance(n, ast.Name)}
+    return names | {n.attr for n in found if isinstance(n, ast.Attribute)}
