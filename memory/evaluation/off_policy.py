@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memory.evaluation.textbook import epsilon_greedy, hierarchical, q_learning, softmax
+from memory.evaluation.baseline_policies import epsilon_greedy, hierarchical, q_learning, softmax
 from memory.intervals import Numbers, effective
 from memory.model import (
     EMBEDDED,
@@ -114,8 +114,8 @@ def targets(active: str, log: Sequence[LoggedDecision]) -> dict[str, EvaluatedPo
     versions = {name: of_version(parameters) for name, parameters in policy.VERSIONS.items()}
     present = _control if active == policy.CONTROL else versions[active]
     ours = {"present": present, policy.CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only, **versions}
-    textbooks = {"epsilon-greedy": epsilon_greedy, "softmax": softmax, "hierarchical": hierarchical}
-    return ours | textbooks | {"q-learning": q_learning(log)}
+    baselines = {"epsilon-greedy": epsilon_greedy, "softmax": softmax, "hierarchical": hierarchical}
+    return ours | baselines | {"q-learning": q_learning(log)}
 
 
 # ── Replay ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -27,7 +27,7 @@ from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, Mod
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.redaction import redact
-from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps, RetryChoice
+from workers.repair.engines.engine import Case, EngineUse, OpenStrategies, PreviousAttempts, RepairDeps, RetryChoice
 from workers.repair.engines.search.edit_shapes import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
@@ -100,14 +100,14 @@ class LlmEngine:
         self._assignment = _assignment(options, case, self._checkout)
         self._last: tuple[Run, RetryChoice] | None = None
 
-    def options(self, tried: tuple[str, ...]) -> Options | None:
+    def open_strategies(self, tried: tuple[str, ...]) -> OpenStrategies | None:
         """The strategies that were not tried; of a model that cannot be used, or without time, none but the search."""
         left = [name for name in self._options.strategies if name not in tried]
         if not self._available:
             left = [name for name in left if name == EMBEDDED]
         if not left or len(tried) >= self._options.attempts or self._seconds <= 0:
             return None
-        return Options(
+        return OpenStrategies(
             priors={name: EMBEDDED_PRIOR if name == EMBEDDED else STRATEGIES[name].prior for name in left},
             attempts=self._options.attempts - len(tried),
         )

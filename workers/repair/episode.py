@@ -24,7 +24,7 @@ from memory.model import (
 )
 from memory.policy.q_table import Remembered
 from workers.repair.classify import failure_of, signature
-from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
+from workers.repair.engines.engine import Case, Engine, OpenStrategies, PreviousAttempts, RepairDeps
 from workers.repair.engines.search.engine import open_search
 from workers.repair.judging.prove import reserved
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
@@ -50,8 +50,8 @@ REPRODUCTION_SHARE = 1 / 3
 """The share of the budget that finding what fails may take. At least half is left to the search, see judging.prove.reserved."""
 
 
-class EngineOptions(Protocol):
-    """Settings of an engine beside the search, with which one is opened for a case; `seconds` are added to the budget for it."""
+class EngineFactory(Protocol):
+    """Opens an engine beside the search for a case; `seconds` are added to the budget for it."""
 
     @property
     def seconds(self) -> float: ...
@@ -64,7 +64,7 @@ def repair(
     task: Task,
     project: Project,
     deps: RepairDeps,
-    llm: EngineOptions | None = None,
+    llm: EngineFactory | None = None,
     named: Sequence[str] = (),
     before: Mapping[str, bytes | None] = {},
 ) -> Repaired:
@@ -182,7 +182,7 @@ class _Loop:
         self._proof_seconds = 0.0
         self._late = ""
 
-    def run(self, llm: EngineOptions | None) -> Repaired:
+    def run(self, llm: EngineFactory | None) -> Repaired:
         """The whole repair; with a model, the search is one of the strategies to choose from."""
         if llm is None:
             seconds = self._case.started + self._deps.budget_seconds - time.monotonic()
@@ -197,8 +197,8 @@ class _Loop:
         """Choose and try until something is proven, no strategy is open, or none is worth its cost."""
         attempts: list[Attempt] = []
         tried: tuple[str, ...] = ()
-        while (options := engine.options(tried)) is not None:
-            decision = self._choose(options, tried)
+        while (strategies := engine.open_strategies(tried)) is not None:
+            decision = self._choose(strategies, tried)
             if decision.chosen == STOP:
                 self._stopped = True
                 self._deps.learner.conclude(decision, {})
@@ -214,17 +214,17 @@ class _Loop:
         self._proof_seconds += spent.proof_seconds
         return tuple(attempts)
 
-    def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:
+    def _choose(self, strategies: OpenStrategies, tried: tuple[str, ...]) -> Decision:
         """One of the open strategies; after the first attempt, stopping is a choice as well."""
         decision = self._deps.learner.decide(
             self._case.task.id,
             self._case.state(tried, self._after),
-            (*options.priors, *([STOP] if tried and self._deps.gives_up else [])),
+            (*strategies.priors, *([STOP] if tried and self._deps.gives_up else [])),
             arm=self._case.arm,
-            prior=options.priors,
+            prior=strategies.priors,
             evidence=self._case.evidence,
-            attempts=options.attempts,
-            costs=options.costs,
+            attempts=strategies.attempts,
+            costs=strategies.costs,
         )
         stopping = "stopping: what is left has hardly ever repaired such a failure here"
         self._deps.progress(stopping if decision.chosen == STOP else f"trying strategy {decision.chosen}")

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from workers.ports import Ending
-from workers.repair.out_of_reach import out_of_reach
 from workers.repair.time_allowance import BoundedRuns
+from workers.repair.unrepairable import unrepairable
 from workers.sandbox.checkout_files import is_test_file, python_files
 from workers.sandbox.report import TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun
@@ -190,7 +190,7 @@ def _again(runs: BoundedRuns, tests: Sequence[str], seconds: float, wall: float)
 
 
 def _first(project: Project, report: TestReport, *, whole: bool = False) -> FirstRun:
-    return FirstRun(report=report, whole=whole, set_aside=out_of_reach(report, project))
+    return FirstRun(report=report, whole=whole, set_aside=unrepairable(report, project))
 
 
 def _with(first: FirstRun, results: Sequence[TestResult]) -> FirstRun:

@@ -86,7 +86,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class OpenStrategies:
     """The strategies that are open, each with the expected share of proofs. `attempts` is how many more may be made.
 
     `costs` are those of strategies that do not cost what an attempt usually does, as shares of an accepted fix.
@@ -107,7 +107,7 @@ class EngineUse(NamedTuple):
 class Engine(Protocol):
     """One way to find patches. The loop asks it for its open strategies, chooses one, and has the engine try it."""
 
-    def options(self, tried: tuple[str, ...]) -> Options | None:
+    def open_strategies(self, tried: tuple[str, ...]) -> OpenStrategies | None:
         """The strategies that are open after some were tried; None when the time is up or nothing is left."""
 
     def attempt(self, decision: Decision) -> AttemptResult:

@@ -21,10 +21,10 @@ from workers.repair.judging.outcomes import includes, named, passes, still_faili
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
-from workers.repair.out_of_reach import out_of_reach
 from workers.repair.reproduce import Reproduction, deciding
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import BoundedRuns
+from workers.repair.unrepairable import unrepairable
 from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, run_plainly, whole_suite, with_tests
@@ -202,7 +202,7 @@ class Prover:
             )
 
         before, seen = suite.first, self._reproduction
-        known = {*self.failing, *seen.set_aside, *seen.flaky, *out_of_reach(before, project)}
+        known = {*self.failing, *seen.set_aside, *seen.flaky, *unrepairable(before, project)}
         passing = [result.id for result in before.passing()]
         return left_failing(failing_in_both(before, after, known), passing, overlay, project.tree, trace)
 

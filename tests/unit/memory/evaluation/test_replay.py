@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from memory.evaluation.baseline_policies import hierarchical, q_learning
 from memory.evaluation.off_policy import evaluate, replay, targets
-from memory.evaluation.textbook import hierarchical, q_learning
 from memory.model import (
     STOP,
     Actor,

@@ -14,7 +14,7 @@ from memory.reflections import given
 from memory.rewards import rejected
 from memory.skills import current, fitting
 from memory.template_weights import edit_weights, judged_edits, verdict_weights
-from workers.repair.engines.engine import Case, EngineUse, Options, PreviousAttempts, RepairDeps
+from workers.repair.engines.engine import Case, EngineUse, OpenStrategies, PreviousAttempts, RepairDeps
 from workers.repair.engines.search.candidate_order import CandidateQueue, put_off, restored
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
@@ -130,7 +130,7 @@ class SearchEngine:
         nearest = (restored(miss, session.sources.get(miss.path)) for miss in self._given.start)
         self._first = tuple(candidate for candidate in nearest if candidate is not None)
 
-    def options(self, tried: tuple[str, ...]) -> Options | None:
+    def open_strategies(self, tried: tuple[str, ...]) -> OpenStrategies | None:
         """The open strategies with what is expected of a turn of each."""
         if EVERYTHING in tried or self._seconds_left() <= 0:
             return None
@@ -140,7 +140,7 @@ class SearchEngine:
         left = {name: prior for name, prior in known.items() if name not in tried}
         costs = dict.fromkeys(left, TURN_COST)
         replay = max(replays(self._fitting), len(self._first)) / REPLAYED
-        return Options(priors=left, costs=costs | {REPLAY: TURN_COST * replay, EVERYTHING: EVERYTHING_COST})
+        return OpenStrategies(priors=left, costs=costs | {REPLAY: TURN_COST * replay, EVERYTHING: EVERYTHING_COST})
 
     def attempt(self, decision: Decision) -> AttemptResult:
         """Try the likeliest candidates of one strategy, or all that is left of all of them."""

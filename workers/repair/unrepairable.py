@@ -33,7 +33,7 @@ _METADATA = re.compile(
 _DOCTESTS = ("DocTestFailure", "UnexpectedException", "MultipleDoctestFailures")
 
 
-def out_of_reach(report: TestReport, project: Project) -> dict[str, str]:
+def unrepairable(report: TestReport, project: Project) -> dict[str, str]:
     """The failures to set aside by id, and why."""
     reasons = ((result, _reason(result, report, project)) for result in report.failing())
     return {result.id: reason for result, reason in reasons if reason}

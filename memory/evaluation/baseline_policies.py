@@ -1,4 +1,4 @@
-"""The agents of the textbooks, as policies that the ledger can estimate: what the table in use has to be better than.
+"""Baselines from textbooks, as policies that the ledger can estimate: what the table in use has to be better than.
 
 Each learns from tests alone, and never repeats what failed in an episode, as that is not available any more. All but the
 hierarchical one keep one value for an error type and a strategy.

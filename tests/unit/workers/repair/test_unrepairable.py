@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory.model import Frame
-from workers.repair.out_of_reach import out_of_reach
+from workers.repair.unrepairable import unrepairable
 from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import discover
 
@@ -28,7 +28,7 @@ def reason(
     result = TestResult(id=test, outcome=outcome, seconds=0.0, error_type=error_type, message=message, frames=frames)
     report = TestReport(results=(result,), started=True, complete=True)
     project = discover(tree, python=None, test_command="python -m pytest")
-    return out_of_reach(report, project).get(test, "")
+    return unrepairable(report, project).get(test, "")
 
 
 @pytest.mark.parametrize(
