@@ -1,4 +1,4 @@
-"""Verbal and other lessons of failed attempts: which are of the same failure, and what the next attempt gets of them.
+"""What failed attempts left, in words and as edits: which are of the same failure, and what the next attempt reuses of them.
 
 Reflexion (Shinn et al. 2023) hands a model its own words about what failed, and names the modes here. The embedded engine
 has another use of the same facts: what was tried comes later, and what came nearest comes first.
@@ -17,7 +17,7 @@ MOST_RECALLED = 30
 MOST_RULED_OUT = 1000
 """Candidates that one reflection names: 8 bytes each."""
 
-ALIKE = 0.5
+SAME_FAILURE = 0.5
 """The share of failing tests that two attempts have in common when they are at the same failure."""
 
 EXPECTED: Mapping[str, float] = {
@@ -28,68 +28,68 @@ EXPECTED: Mapping[str, float] = {
 }
 """How often a second attempt succeeds, before any evidence."""
 
-_NAMED = "retry:"
+_PREFIX = "retry:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
-    """What an attempt is given of earlier ones: candidates to try later, and where to start."""
+class RetryHints:
+    """What an attempt reuses of earlier ones: candidates to try later, and where to start."""
 
     later: frozenset[str] = frozenset()
     start: tuple[NearMiss, ...] = ()
 
 
-def keep(store: Store, reflection: Reflection) -> bool:
+def store_reflection(store: Store, reflection: Reflection) -> bool:
     """Store the reflection on an experience, which it is forgotten with; False, and nothing changed, when there is one."""
     return store.reflections.add(reflection.id, reflection, owner=reflection.repository, now=reflection.created_at)
 
 
-def latest(store: Store, repository: str, most: int = MOST_RECALLED) -> list[Reflection]:
+def latest_reflections(store: Store, repository: str, most: int = MOST_RECALLED) -> list[Reflection]:
     """A repository's reflections, newest first."""
     return store.reflections.latest(repository, most, Reflection)
 
 
-def of_same(failure: Failure, reflections: Iterable[Reflection]) -> tuple[Reflection, ...]:
+def of_same_failure(failure: Failure, reflections: Iterable[Reflection]) -> tuple[Reflection, ...]:
     """Those of the same failure, be it at another commit: most of the failing tests are the same."""
     wanted = set(failure.failing_tests)
-    return tuple(each for each in reflections if _overlap(wanted, set(each.failing_tests)) >= ALIKE)
+    return tuple(each for each in reflections if _overlap(wanted, set(each.failing_tests)) >= SAME_FAILURE)
 
 
 def _overlap(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def given(mode: RetryMode, reflections: Sequence[Reflection]) -> Retry:
-    """What a mode gives of the reflections on this failure, the newest first.
+def reused(mode: RetryMode, reflections: Sequence[Reflection]) -> RetryHints:
+    """What a mode reuses of the reflections on this failure, the newest first.
 
-    `last_attempt` gives what was tried, so that it is not done again in the same order; `reflection` what came nearest,
+    `last_attempt` reuses what was tried, so that it is not done again in the same order; `reflection` what came nearest,
     to start from.
     """
     later: frozenset[str] = frozenset()
     if mode in (RetryMode.LAST_ATTEMPT, RetryMode.BOTH):
         later = frozenset(key for each in reflections for key in each.ruled_out)
     if mode not in (RetryMode.REFLECTION, RetryMode.BOTH):
-        return Retry(later=later)
+        return RetryHints(later=later)
     failed = (each for each in reflections if each.outcome is not AttemptOutcome.PROVEN)  # else people rejected it
     near = sorted((each.nearest for each in failed if each.nearest is not None), key=lambda miss: -miss.passed)
-    return Retry(later=later, start=tuple(dict.fromkeys(near))[:1])
+    return RetryHints(later=later, start=tuple(dict.fromkeys(near))[:1])
 
 
-def arms(modes: Iterable[RetryMode]) -> dict[str, float]:
+def retry_arms(modes: Iterable[RetryMode]) -> dict[str, float]:
     """Modes as the policy chooses between them, with what is expected of each."""
-    return {f"{_NAMED}{mode}": EXPECTED[mode] for mode in modes}
+    return {f"{_PREFIX}{mode}": EXPECTED[mode] for mode in modes}
 
 
-def is_mode(strategy: str) -> bool:
+def is_retry_mode(strategy: str) -> bool:
     """Whether a decision was about how to retry, not about what to try."""
-    return strategy.startswith(_NAMED)
+    return strategy.startswith(_PREFIX)
 
 
-def mode_of(arm: str) -> RetryMode:
-    return RetryMode(arm.removeprefix(_NAMED))
+def retry_mode_of(arm: str) -> RetryMode:
+    return RetryMode(arm.removeprefix(_PREFIX))
 
 
-def digest(path: str, before: str, after: str) -> str:
+def edit_digest(path: str, before: str, after: str) -> str:
     """A short name of what an edit of a module replaces by what: the same where lines moved, or others changed.
 
     Sixteen digits: two edits that share one only change places in an order.

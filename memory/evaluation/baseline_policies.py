@@ -16,7 +16,7 @@ import numpy as np
 
 from memory.model import STOP, Cell, Decision, Factor, LoggedDecision, Outcome
 from memory.policy import q_table as policy
-from memory.reflections import is_mode
+from memory.reflections import is_retry_mode
 
 EPSILON = 0.1
 TEMPERATURE = 0.05
@@ -71,7 +71,7 @@ def q_learning(log: Sequence[LoggedDecision]) -> Callable[[Decision, policy.Cell
 
     s' is the error type with what is left in the task's next decision. A failure that none follows ends its episode.
     """
-    attempts = (entry for entry in log if not is_mode(entry.decision.chosen))
+    attempts = (entry for entry in log if not is_retry_mode(entry.decision.chosen))
     learned = _learned(sorted(attempts, key=lambda entry: (entry.decision.created_at, entry.decision.id)))
     return lambda made, _cells: learned[made.id]
 

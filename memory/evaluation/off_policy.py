@@ -36,7 +36,7 @@ from memory.model import (
     State,
 )
 from memory.policy import q_table as policy
-from memory.reflections import is_mode
+from memory.reflections import is_retry_mode
 from memory.rewards import contributions_of_outcome, contributions_of_signal, proven, verdict
 from memory.store.evidence import (
     QUORUM,
@@ -238,7 +238,7 @@ def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, str,
     outer = {entry.decision.task_id for entry in log if EMBEDDED in entry.decision.available}
     for entry in log:
         decision = entry.decision
-        if is_mode(decision.chosen) or (decision.task_id in outer and not _chooses_engine(decision)):
+        if is_retry_mode(decision.chosen) or (decision.task_id in outer and not _chooses_engine(decision)):
             continue
         if entry.outcome is not None:
             yield decision.created_at, 0, decision.id, entry, None

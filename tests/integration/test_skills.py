@@ -15,7 +15,7 @@ import pytest
 from benchmarks.repair.firstfound import FirstFound
 from memory.model import Actor, Permission, RetryMode, SignalKind, Task, TaskKind
 from memory.policy.learner import Learner
-from memory.reflections import latest
+from memory.reflections import latest_reflections
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.skills import SkillState, current, tried_as, usable
@@ -207,7 +207,7 @@ def test_a_second_attempt_does_not_begin_anew(name: str, files: dict[str, str], 
     cold = candidates(first)
     cut = house.repair(name, files, session=partial(FirstFound, most=cold - 1))
     assert cut.proven is None
-    assert sum(len(each.ruled_out) for each in latest(house.store, f"o/{name}")) == cold - 1
+    assert sum(len(each.ruled_out) for each in latest_reflections(house.store, f"o/{name}")) == cold - 1
     again = house.repair(name, files, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
     assert again.proven is not None
     assert (again.proven.strategy, again.proven.candidates) == (first.proven.strategy, 1)

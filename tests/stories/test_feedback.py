@@ -12,7 +12,7 @@ from memory.explain import explain
 from memory.forget import feedback_of, forget
 from memory.model import Post, PostKind, Signal, SignalKind
 from memory.policy.learner import opaque_id
-from memory.reflections import latest
+from memory.reflections import latest_reflections
 from tests.databases import LONG_AGO
 from tests.playground import fail
 from tests.stories.pantry import BUG
@@ -292,7 +292,7 @@ def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]
     issue, _, decision = fixed
     shutil.rmtree(town.context.settings.home / "mirrors")
     assert town.say(issue, "@apprentice reject because it hides the cause")[0].startswith("Recorded as not wanted")
-    (kept,) = latest(town.context.store, town.key, 1)
+    (kept,) = latest_reflections(town.context.store, town.key, 1)
     assert (kept.id, len(kept.ruled_out)) == (decision, 1)
 
 

@@ -22,7 +22,7 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.reflections import digest, keep
+from memory.reflections import edit_digest, store_reflection
 from memory.rewards import trusted
 from workers.diffs import apply_unified, parse_diff, patched
 from workers.errors import Gone, NoAccess
@@ -335,7 +335,7 @@ def reflect(
             context.store.reasons.add(signal.id, words)
             if (found := repair_of(signal.decision_id, context)) is not None:
                 mirror = context.mirror(repository, github)
-                keep(context.store, _reflection(signal, *found, words, mirror))
+                store_reflection(context.store, _reflection(signal, *found, words, mirror))
 
 
 def _reflection(
@@ -369,4 +369,4 @@ def _digests(sha: str, patch: str, mirror: Mirror) -> tuple[str, ...]:
         return ()
     after = patched(patch, lambda path: mirror.text(sha, path))
     before = {path: mirror.text(sha, path) for path in after}
-    return tuple(digest(path, old, after[path]) for path, old in before.items() if old is not None)
+    return tuple(edit_digest(path, old, after[path]) for path, old in before.items() if old is not None)

@@ -24,7 +24,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.policy.learner import Learner, opaque_id
-from memory.reflections import keep, latest
+from memory.reflections import latest_reflections, store_reflection
 from memory.store import Store
 from tests.unit.memory.test_skills import experience
 
@@ -133,7 +133,7 @@ def reject(learner: Learner, store: Store, decision: Decision, actor: Actor, wor
         id=decision.id, repository="o/r", failing_tests=("t",), outcome=AttemptOutcome.PROVEN, ruled_out=("01",),
         nearest=near, summary=f"Rejected: {words}", created_at=NOW,
     )  # fmt: skip
-    keep(store, reflection)
+    store_reflection(store, reflection)
     return given
 
 
@@ -144,7 +144,7 @@ def test_a_forgotten_reason_is_neither_kept_nor_given_to_repairs(
     alone = reject(learner, store, taught[0], MALLORY, "never")
     both = [reject(learner, store, taught[1], *said) for said in ((MALLORY, "no"), (ADA, "it hides the cause"))]
     undo(store, feedback_of(store, MALLORY.id))
-    (left,) = latest(store, "o/r")
+    (left,) = latest_reflections(store, "o/r")
     assert (left.id, left.summary, left.ruled_out) == (taught[1].id, "Rejected: it hides the cause", ("01",))
     assert left.nearest is not None and left.nearest.message == "it hides the cause"
     assert store.reasons.several([alone.id, *(each.id for each in both)], str) == {both[1].id: "it hides the cause"}
@@ -156,11 +156,11 @@ def test_a_rejection_that_is_taken_back_steers_no_repair(
     """Its reason and the reflection go; a reflection on an attempt that failed by itself stays."""
     given = reject(learner, store, taught[0], ADA, "never")
     failed = reject(learner, store, taught[1], ADA, "no")
-    (own,) = (each for each in latest(store, "o/r") if each.id == taught[1].id)
+    (own,) = (each for each in latest_reflections(store, "o/r") if each.id == taught[1].id)
     store.reflections.put(own.id, replace(own, outcome=AttemptOutcome.NOTHING_PLAUSIBLE), owner="o/r", now=NOW)
     for signal in (given, failed):
         assert learner.retract(signal.decision_id, signal.kind, signal.source) is not None
-    assert [each.id for each in latest(store, "o/r")] == [taught[1].id]
+    assert [each.id for each in latest_reflections(store, "o/r")] == [taught[1].id]
     assert store.reasons.several([given.id, failed.id], str) == {}
 
 

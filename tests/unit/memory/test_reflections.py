@@ -8,7 +8,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory.model import AttemptOutcome, Failure, Family, NearMiss, Reflection, RetryMode
-from memory.reflections import arms, digest, given, keep, latest, mode_of, of_same
+from memory.reflections import (
+    edit_digest,
+    latest_reflections,
+    of_same_failure,
+    retry_arms,
+    retry_mode_of,
+    reused,
+    store_reflection,
+)
 from memory.store import Store
 from tests.unit.memory.test_skills import experience
 
@@ -36,9 +44,9 @@ def failure(*tests: str) -> Failure:
 
 def test_the_same_failure_is_known_by_its_tests() -> None:
     """At another commit most of the failing tests are the same; other tests fail for other reasons."""
-    assert of_same(failure("t.py::a", "t.py::b"), [FIRST]) == (FIRST,)
-    assert of_same(failure("t.py::a"), [FIRST]) == (FIRST,)
-    assert of_same(failure("t.py::c", "t.py::a", "t.py::d"), [FIRST]) == ()
+    assert of_same_failure(failure("t.py::a", "t.py::b"), [FIRST]) == (FIRST,)
+    assert of_same_failure(failure("t.py::a"), [FIRST]) == (FIRST,)
+    assert of_same_failure(failure("t.py::c", "t.py::a", "t.py::d"), [FIRST]) == ()
 
 
 @pytest.mark.parametrize(
@@ -52,32 +60,35 @@ def test_the_same_failure_is_known_by_its_tests() -> None:
 )
 def test_what_a_mode_gives(mode: RetryMode, later: set[str], starts: tuple[NearMiss, ...]) -> None:
     """What was tried, or what came nearest with the lessons, or both, or nothing."""
-    retry = given(mode, (SECOND, FIRST))
+    retry = reused(mode, (SECOND, FIRST))
     assert (retry.later, retry.start) == (later, starts)
 
 
 def test_the_modes_are_arms_of_the_policy() -> None:
     """Each has a name of its own and something that is expected of it."""
-    assert {mode_of(arm) for arm in arms(RetryMode)} == set(RetryMode)
-    assert all(0.0 < expected < 1.0 for expected in arms(RetryMode).values())
+    assert {retry_mode_of(arm) for arm in retry_arms(RetryMode)} == set(RetryMode)
+    assert all(0.0 < expected < 1.0 for expected in retry_arms(RetryMode).values())
 
 
 def test_an_edit_is_known_again_where_lines_moved() -> None:
     """The digest is of what is replaced by what and of the line above it; another place or another edit has another."""
     edited = SOURCE.replace("b = a", "b = -a", 1)
     moved, moved_edited = "import os\n\n\n" + SOURCE + "\nx = 1\n", "import os\n\n\n" + edited + "\nx = 1\n"
-    assert digest("a.py", SOURCE, edited) == digest("a.py", moved, moved_edited)
+    assert edit_digest("a.py", SOURCE, edited) == edit_digest("a.py", moved, moved_edited)
     others = [SOURCE.replace("b = a", "b = +a", 1), SOURCE[:20] + SOURCE[20:].replace("b = a", "b = -a")]
-    assert len({digest("a.py", SOURCE, each) for each in (edited, *others)} | {digest("b.py", SOURCE, edited)}) == 4
+    assert (
+        len({edit_digest("a.py", SOURCE, each) for each in (edited, *others)} | {edit_digest("b.py", SOURCE, edited)})
+        == 4
+    )
 
 
 def test_reflections_are_kept_with_their_experience(store: Store) -> None:
     """The newest of a repository come first, and one goes with its experience."""
     for number, reflection in enumerate((FIRST, SECOND), start=1):
         store.experiences.add(experience(number), "text")
-        assert keep(store, reflection)
-        assert not keep(store, reflection)
-    assert latest(store, "o/one", 5) == [SECOND, FIRST]
-    assert latest(store, "o/two", 5) == []
+        assert store_reflection(store, reflection)
+        assert not store_reflection(store, reflection)
+    assert latest_reflections(store, "o/one", 5) == [SECOND, FIRST]
+    assert latest_reflections(store, "o/two", 5) == []
     store.experiences.delete("e2")
-    assert latest(store, "o/one", 5) == [FIRST]
+    assert latest_reflections(store, "o/one", 5) == [FIRST]

@@ -22,7 +22,14 @@ from memory.model import (
 )
 from memory.policy.learner import Learner
 from memory.policy.q_table import Remembered
-from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
+from memory.reflections import (
+    MOST_RULED_OUT,
+    latest_reflections,
+    of_same_failure,
+    retry_arms,
+    retry_mode_of,
+    store_reflection,
+)
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
 from workers.ports import Limits, Sandbox
@@ -139,18 +146,18 @@ class PreviousAttempts:
         """On this failure, newest first."""
         if not self._case.remembers:
             return ()
-        return of_same(self._case.failure, latest(self._deps.store, self._case.task.repository))
+        return of_same_failure(self._case.failure, latest_reflections(self._deps.store, self._case.task.repository))
 
     def choose(self, *, lessons: bool = False) -> RetryChoice:
         """Let the policy choose a mode; `lessons` says that similar failures left something to use as well."""
         if not (self.reflections() or (lessons and self._case.remembers)):
             return RetryChoice(mode=RetryMode.NONE)
-        modes = arms(self._deps.retries)
+        modes = retry_arms(self._deps.retries)
         case = self._case
         decision = self._deps.learner.decide(
             case.task.id, case.state(), tuple(modes), arm=case.arm, prior=modes, attempts=1
         )
-        return RetryChoice(mode=mode_of(decision.chosen), decision=decision)
+        return RetryChoice(mode=retry_mode_of(decision.chosen), decision=decision)
 
     def conclude(self, choice: RetryChoice, attempts: Sequence[Attempt], *, fixed: int = 0) -> None:
         """Record the outcome of the attempts that followed a choice, if there was one."""
@@ -162,7 +169,7 @@ class PreviousAttempts:
         """Keep what an attempt ruled out, unless it proved something."""
         if result.outcome is AttemptOutcome.PROVEN:
             return
-        keep(
+        store_reflection(
             self._deps.store,
             Reflection(
                 id=decision.id,

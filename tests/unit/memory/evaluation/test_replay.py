@@ -26,7 +26,7 @@ from memory.model import (
 from memory.policy import q_table
 from memory.policy.learner import Learner
 from memory.policy.q_table import CONTROL, PRESENT, Cells
-from memory.reflections import arms
+from memory.reflections import retry_arms
 from memory.rewards import verdict
 from memory.store import Store
 from tests.unit.memory.ledgers import at, logged, said
@@ -106,7 +106,7 @@ def test_a_decision_without_an_outcome_is_left_out() -> None:
 
 def test_how_to_retry_is_no_step() -> None:
     """It is decided beside the attempts, and shares their proof."""
-    modes = arms([RetryMode.NONE, RetryMode.BOTH])
+    modes = retry_arms([RetryMode.NONE, RetryMode.BOTH])
     log = [logged(0, modes, next(iter(modes)), proven=True, task="t"), logged(1, EVEN, "a", proven=True, task="t")]
     spy = Spy()
     assert [step.id for step in replay(log, {"spy": spy}).steps] == ["d1"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from memory.model import EVERYTHING, REPLAY, Attempt, Decision, EditShape
-from memory.reflections import given
+from memory.reflections import reused
 from memory.rewards import rejected
 from memory.skills import current, fitting
 from memory.template_weights import edit_weights, judged_edits, verdict_weights
@@ -124,10 +124,10 @@ class SearchEngine:
         self._deadline = deadline
         self._fitting = self._learned_edits()
         self._choice = previous.choose()
-        self._given = given(self._choice.mode, previous.reflections())
+        self._hints = reused(self._choice.mode, previous.reflections())
         proposed = session.proposed(STRATEGIES, replay=self._fitting, seed=deps.rng.getrandbits(32))
-        self._queue = CandidateQueue(put_off(proposed, self._given.later, session.digest), tried=session.tried)
-        nearest = (restored(miss, session.sources.get(miss.path)) for miss in self._given.start)
+        self._queue = CandidateQueue(put_off(proposed, self._hints.later, session.digest), tried=session.tried)
+        nearest = (restored(miss, session.sources.get(miss.path)) for miss in self._hints.start)
         self._first = tuple(candidate for candidate in nearest if candidate is not None)
 
     def open_strategies(self, tried: tuple[str, ...]) -> OpenStrategies | None:
@@ -149,7 +149,7 @@ class SearchEngine:
         end = time.monotonic() + left
         slice_end = end - left * (1 - SLICE)
         if chosen == EVERYTHING:
-            resumed = bool(self._given.start)
+            resumed = bool(self._hints.start)
             everything = session.with_pairs(self._queue.rest(), self._fitting, resumed=resumed)
             return session.attempt(everything, strategies=STRATEGIES, deadline=end, seed=seed)
         if chosen == REPLAY:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
 from memory.parsing import parsed
-from memory.reflections import digest
+from memory.reflections import edit_digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
 from workers.redaction import redact
@@ -209,7 +209,7 @@ class SearchSession:
 
     def digest(self, candidate: Candidate) -> str:
         """A short name of what a candidate changes."""
-        return digest(candidate.path, self.sources[candidate.path], candidate.source)
+        return edit_digest(candidate.path, self.sources[candidate.path], candidate.source)
 
     def tried(self, candidate: Candidate) -> bool:
         """Whether the same edit was proposed for a try before."""
