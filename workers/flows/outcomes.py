@@ -66,15 +66,15 @@ def record_endings(this: Round, reviewed: Reviewed) -> None:
 
     Not every commit names who pushed it: all count as the author's, which weighs nothing without write access.
     """
-    ended = _ended(this.earlier, this.context)
-    for sighting in this.earlier:
+    ended = _ended(this.earlier_findings, this.context)
+    for sighting in this.earlier_findings:
         if sighting.finding.fingerprint in reviewed.present and sighting.decision_id in ended:
             signal = ended[sighting.decision_id]
             this.context.learner.retract(sighting.decision_id, signal.kind, signal.source)
-    paths = this.again.paths
+    paths = this.known.paths
     gone = [
         sighting
-        for sighting in this.earlier
+        for sighting in this.earlier_findings
         if (mark := sighting.finding.fingerprint) not in reviewed.present
         and paths.get(mark, sighting.finding.path) not in reviewed.unread
         and sighting.decision_id not in ended
@@ -83,7 +83,9 @@ def record_endings(this: Round, reviewed: Reviewed) -> None:
         return
     author, source = this.pull.author, f"ended:{this.task.id}"
     permission = this.github.permission(author)
-    files = frozenset(each.place.path for each in this.earlier) | {file.path for file in parse_diff(this.diff).files}
+    files = frozenset(each.place.path for each in this.earlier_findings) | {
+        file.path for file in parse_diff(this.diff).files
+    }
     since = cache(lambda sha: this.since(sha, files))
     for sighting in gone:
         fate = _fate(sighting, since(sighting.place.sha), this)
@@ -135,7 +137,7 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     if after is None:
         return Fate.GONE
     as_posted = this.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
-    others = suggested_beside(sighting, this.earlier)
+    others = suggested_beside(sighting, this.earlier_findings)
     if suggestion is not None and as_posted is not None and was_applied(suggestion, as_posted, after, others):
         return None if sighting.action in INLINE else Fate.APPLIED
     was = EndedFinding(

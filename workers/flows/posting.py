@@ -11,7 +11,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
 from workers.errors import CannotRun, Forbidden, NoAccess
 from workers.flows.checks import post_not_reviewed, refusal_logged
-from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, seen_again, times_back
+from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, still_there, times_returned
 from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
 from workers.messages import configuration
@@ -52,7 +52,11 @@ def _has_news(this: Round, plan: ReviewPlan) -> bool:
 
     Those are in the check run: a review notifies everyone who follows the pull request.
     """
-    quiet = {each.finding.fingerprint for each in this.earlier if each.finding.own_linter and each.action not in INLINE}
+    quiet = {
+        each.finding.fingerprint
+        for each in this.earlier_findings
+        if each.finding.own_linter and each.action not in INLINE
+    }
     new = plan.inline or any(not finding.own_linter for finding in plan.summary)
     return bool(new or plan.repair or not quiet.issuperset((*plan.resolved, *plan.back)))
 
@@ -95,7 +99,7 @@ def _posted(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
             body=reviews.repair_comment(plan.repair, bot_name=bot_name),
         )
         inline.insert(0, first)
-    reopened = sum(1 for mark in plan.back if this.again.gone[mark])
+    reopened = sum(1 for mark in plan.back if this.known.gone[mark])
     limits = reviews.limits(untested=not this.may_run_tests, unasked=not this.may_ask_model, bot_name=bot_name)
     body = reviews.review_body(
         reviewed,
@@ -118,7 +122,7 @@ def _posted(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
 
 def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
     """Keep what was seen and decided, and where, so that a later round knows it again and does not repeat it."""
-    this.context.store.posts.update_sightings(seen_again(this))
+    this.context.store.posts.update_sightings(still_there(this))
     this.context.store.posts.add_sightings(
         Sighting(
             repository=this.job.repository.key,
@@ -128,7 +132,7 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
             finding=finding,
             action=Action.HOLD if this.silent else decided[finding.fingerprint].action,
             created_at=this.context.clock(),
-            returns=times_back(this, finding.fingerprint),
+            returns=times_returned(this, finding.fingerprint),
             missed_in=miss.sha if (miss := plan.missed.get(finding.fingerprint)) else "",
             missed_because=miss.because if miss else "",
         )
@@ -196,7 +200,7 @@ def _finish_closing(this: Round, fingerprint: str) -> int:
 def _reopen_returned(this: Round, plan: ReviewPlan) -> None:
     """Open our own threads again about what is back; those that a user resolved stay as they are."""
     for back in plan.back:
-        if this.again.gone[back]:
+        if this.known.gone[back]:
             make = partial(_reopen, this, back)
             this.context.effects.once(this.key_of("back", back), make=make, find=lambda: None)  # may be done twice
 

@@ -20,7 +20,15 @@ from workers.flows.posting import post, post_skipped
 from workers.flows.replies import acknowledge, may_command, post_comment, reply_to_outsider
 from workers.flows.review_cache import cached_review, forget_review
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
-from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, Round, before, ended, missed, recognised
+from workers.flows.rounds import (
+    REPAIR_OF_REVIEW,
+    REVIEWED,
+    Round,
+    ended_rounds,
+    missed,
+    summary_of,
+    with_known_findings,
+)
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import Job, ReviewPull
@@ -82,7 +90,7 @@ MOST_FINDINGS = 500
 
 
 def _decide_and_post(this: Round, read: Reviewed) -> None:
-    this, reviewed = recognised(this, read)
+    this, reviewed = with_known_findings(this, read)
     record_endings(this, reviewed)
     this, reviewed = _reopened(this, reviewed), reviewed.worst(MOST_FINDINGS)
     reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, this.context)
@@ -93,12 +101,12 @@ def _decide_and_post(this: Round, read: Reviewed) -> None:
         this.context,
         arm_key=f"{this.task.repository}#{this.pull.number}",
         learnings=learnings,
-        known={sighting.finding.fingerprint for sighting in this.earlier},
+        known={sighting.finding.fingerprint for sighting in this.earlier_findings},
         made=this.made,
     )
     plan = _plan(this, reviewed, decided)
     post(this, reviewed, decided, plan)
-    this.context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed, silent=this.silent))
+    this.context.store.tasks.finish(this.task.id, REVIEWED, summary_of(reviewed, silent=this.silent))
     forget_review(this)
 
 
@@ -139,7 +147,7 @@ def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, co
     own = {decision.id for decision in made.values()}
     seen = context.store.posts.sightings(job.repository.key, pull.number)
     from_fork = pull.head_repository_id != job.repository.id
-    rounds = before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, pull.number), task)
+    rounds = ended_rounds(context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, pull.number), task)
     silent = pull.locked or (context.configuration.silent and not job.commanded)
     if not silent:  # what was only seen in silence is posted now
         unheard = {each.sha for each in rounds if each.silent}
@@ -153,11 +161,11 @@ def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, co
         pull=pull,
         mirror=mirror,
         diff=mirror.diff(pull.base_sha, pull.head_sha),
-        earlier=tuple(sighting for sighting in seen if sighting.decision_id not in own),
+        earlier_findings=tuple(sighting for sighting in seen if sighting.decision_id not in own),
         made=made,
         may_ask_model=context.models is None or may_ask(job, pull, github),
         may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
-        before=rounds,
+        earlier_rounds=rounds,
         silent=silent,
     )
 
@@ -198,10 +206,10 @@ def _reopened(this: Round, reviewed: Reviewed) -> Round:
     if not this.job.commanded:
         return this
     proven = {finding.fingerprint for finding in reviewed.findings if _is_proven(finding)}
-    unproven = {sighting.finding.fingerprint for sighting in this.earlier}
-    unproven -= {sighting.finding.fingerprint for sighting in this.earlier if _is_proven(sighting.finding)}
+    unproven = {sighting.finding.fingerprint for sighting in this.earlier_findings}
+    unproven -= {sighting.finding.fingerprint for sighting in this.earlier_findings if _is_proven(sighting.finding)}
     again = proven & unproven
-    return replace(this, earlier=tuple(s for s in this.earlier if s.finding.fingerprint not in again))
+    return replace(this, earlier_findings=tuple(s for s in this.earlier_findings if s.finding.fingerprint not in again))
 
 
 def _is_proven(finding: Finding) -> bool:
@@ -213,14 +221,14 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
 
     A silent round shows in its check run all that is there: no earlier one was read anywhere else.
     """
-    actions = {s.finding.fingerprint: Action.SUMMARY if this.silent else s.action for s in this.earlier}
+    actions = {s.finding.fingerprint: Action.SUMMARY if this.silent else s.action for s in this.earlier_findings}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
     plan = plan_review(
         reviewed,
         actions,
         earlier=() if this.silent else this.earlier_by_new_names(),
         max_comments=this.context.settings.max_comments,
-        gone=this.again.gone.keys(),
+        gone=this.known.gone.keys(),
         repair=_new_repair(this, reviewed),
     )
     return replace(plan, missed=missed(this, reviewed, plan.new))
@@ -248,12 +256,14 @@ def readers(this: Round) -> tuple[ChangeDetector, ...]:
     """The detector of the model, or the one that keeps its earlier findings where it may not be asked any more."""
     repository = this.job.repository.key
     model = this.context.model(this.task.id, repository)
-    if model is None and not any(each.finding.tool == MODEL for each in this.earlier):
+    if model is None and not any(each.finding.tool == MODEL for each in this.earlier_findings):
         return ()
     if model is None or not this.may_ask_model:
         from workers.agent.reviewer import Unasked
 
-        return (Unasked(earlier=this.earlier),)
+        return (Unasked(earlier=this.earlier_findings),)
     return (
-        reviewer(model, repository, this.context, title=this.pull.title, body=this.pull.body, earlier=this.earlier),
+        reviewer(
+            model, repository, this.context, title=this.pull.title, body=this.pull.body, earlier=this.earlier_findings
+        ),
     )

@@ -34,7 +34,7 @@ REPAIR_OF_REVIEW = "-repair"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
+class EndedRound:
     """A round that ended: the head that it reviewed, why files of it were not fully read, by path, and the tests that it broke."""
 
     sha: str
@@ -44,7 +44,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownAgain:
+class KnownFindings:
     """What became of the findings of earlier rounds, by the fingerprint under which they were posted.
 
     `here` has the places of those that are still there, `paths` the present names of their files, `gone` how many threads
@@ -59,7 +59,7 @@ class KnownAgain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One review of one pull request at one commit. `before` are the rounds that ended, oldest first.
+    """One review of one pull request at one commit. `earlier_rounds` have ended, oldest first.
 
     `other_base` is the base branch if the commit that the pull request was opened against is gone. A `silent` round posts
     its check run alone. `running` is its check run in progress.
@@ -72,12 +72,12 @@ class Round:
     pull: PullRequest
     mirror: Mirror
     diff: str
-    earlier: tuple[Sighting, ...]
+    earlier_findings: tuple[Sighting, ...]
     made: Mapping[str, Decision]
     may_run_tests: bool
     may_ask_model: bool = True
-    before: tuple[Before, ...] = ()
-    again: KnownAgain = field(default_factory=KnownAgain)
+    earlier_rounds: tuple[EndedRound, ...] = ()
+    known: KnownFindings = field(default_factory=KnownFindings)
     other_base: str = ""
     configuration: ReadConfiguration = field(default_factory=ReadConfiguration)
     silent: bool = False
@@ -93,23 +93,23 @@ class Round:
         return key_of_push(self.job.repository, self.pull.number, about, effect)
 
     def _return(self) -> str:
-        heads = [each.sha for each in self.before]
+        heads = [each.sha for each in self.earlier_rounds]
         times = sum(1 for at, sha in enumerate(heads) if sha == self.task.sha and heads[at + 1 : at + 2] != [sha])
         times -= bool(heads) and heads[-1] == self.task.sha
         return f":return-{times}" if times else ""
 
     def key_of(self, what: Literal["gone", "back"], fingerprint: str) -> str:
         """The name of reporting a finding as gone, or of opening its threads again, once each time that it is."""
-        times = self.again.returns.get(fingerprint, 0)
+        times = self.known.returns.get(fingerprint, 0)
         return f"review:{self.job.repository.id}:{self.pull.number}:{fingerprint}:{what}{f':{times}' if times else ''}"
 
     def earlier_by_new_names(self) -> tuple[Sighting, ...]:
         """What earlier rounds decided upon, with the files under the names that they have now."""
         return tuple(
             replace(each, finding=replace(each.finding, path=path))
-            if (path := self.again.paths.get(each.finding.fingerprint))
+            if (path := self.known.paths.get(each.finding.fingerprint))
             else each
-            for each in self.earlier
+            for each in self.earlier_findings
         )
 
     def since(self, sha: str, paths: frozenset[str]) -> Change | None:
@@ -143,7 +143,7 @@ def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]
         yield mirror.export(start, Path(scratch) / "base"), mirror.export(head, Path(scratch) / "head")
 
 
-def ended(reviewed: Reviewed, *, silent: bool = False) -> str:
+def summary_of(reviewed: Reviewed, *, silent: bool = False) -> str:
     """What is kept of a round that ended."""
     unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
     return json.dumps({"unread": unread, "broken": sorted(_broken(reviewed)), "silent": silent})
@@ -155,15 +155,15 @@ def _broken(reviewed: Reviewed) -> frozenset[str]:
 
 def newly_broken(this: Round, reviewed: Reviewed) -> frozenset[str]:
     """The broken tests that the last round did not report."""
-    return _broken(reviewed) - (this.before[-1].broken if this.before else frozenset())
+    return _broken(reviewed) - (this.earlier_rounds[-1].broken if this.earlier_rounds else frozenset())
 
 
-def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
+def ended_rounds(tasks: list[StoredTask], task: Task) -> tuple[EndedRound, ...]:
     """The rounds of a pull request that ended, oldest first, without this one."""
     others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
     kept = ((each.task.sha, json.loads(each.summary)) for each in others)
     return tuple(
-        Before(
+        EndedRound(
             sha=sha,
             unread=round_["unread"],
             broken=frozenset(round_.get("broken", ())),
@@ -178,38 +178,38 @@ def key_of_push(repository: RepositoryRef, number: int, about: str, effect: str)
     return f"review:{repository.id}:{number}:{about}:{effect}"
 
 
-def recognised(this: Round, reviewed: Reviewed) -> tuple[Round, Reviewed]:
+def with_known_findings(this: Round, reviewed: Reviewed) -> tuple[Round, Reviewed]:
     """The round with what it knows again, and its findings under the fingerprints of earlier rounds."""
-    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
+    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier_findings}
     returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
-    this = replace(this, again=KnownAgain(returns=returns))
+    this = replace(this, known=KnownFindings(returns=returns))
     gone = _reported_gone(this, known)
     changes = _changes(this, known)
     at = {sha: [_known(each, gone) for each in known.values() if each.place.sha == sha] for sha in changes}
     names = identities([LastSeen(known=at[sha], change=change) for sha, change in changes.items()], reviewed.seen)
     here = {names[each.fingerprint]: location_of(each, this.task.sha) for each in reviewed.seen}
-    again = KnownAgain(
+    found = KnownFindings(
         here={fingerprint: place for fingerprint, place in here.items() if fingerprint in known},
         paths={mark: path_now(each.place.path, changes[each.place.sha]) for mark, each in known.items()},
         gone=gone,
         returns=returns,
     )
-    return replace(this, again=again), reviewed.under(names)
+    return replace(this, known=found), reviewed.under(names)
 
 
-def seen_again(this: Round) -> list[Sighting]:
+def still_there(this: Round) -> list[Sighting]:
     """What earlier rounds decided upon and is still there, with where it is now."""
-    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
+    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier_findings}
     return [
-        replace(known[mark], last=place, returns=times_back(this, mark))
-        for mark, place in this.again.here.items()
+        replace(known[mark], last=place, returns=times_returned(this, mark))
+        for mark, place in this.known.here.items()
         if mark in known
     ]
 
 
-def times_back(this: Round, fingerprint: str) -> int:
+def times_returned(this: Round, fingerprint: str) -> int:
     """How often a finding was back after it was reported as gone, this round included."""
-    return this.again.returns.get(fingerprint, 0) + (fingerprint in this.again.gone)
+    return this.known.returns.get(fingerprint, 0) + (fingerprint in this.known.gone)
 
 
 def _reported_gone(this: Round, known: Mapping[str, Sighting]) -> dict[str, int]:
@@ -225,7 +225,7 @@ def _reported_gone(this: Round, known: Mapping[str, Sighting]) -> dict[str, int]
 def _changes(this: Round, known: Mapping[str, Sighting]) -> dict[str, Change | None]:
     """What changed since each head at which something was last seen, the newest head first."""
     places = [sighting.place for sighting in known.values()]
-    rounds = {each.sha: number for number, each in enumerate(this.before)}
+    rounds = {each.sha: number for number, each in enumerate(this.earlier_rounds)}
     heads = sorted({place.sha for place in places}, key=lambda sha: (-rounds.get(sha, -1), sha))
     paths = frozenset(place.path for place in places) | {file.path for file in parse_diff(this.diff).files}
     return {sha: this.since(sha, paths) for sha in heads}
@@ -252,11 +252,11 @@ def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding]) -> Mappin
     detectors read the earlier head again, where there is such a finding: what they see there, was missed there. A model
     is not asked again: it could have reported the same lines then.
     """
-    fresh = {finding.fingerprint for finding in posted} - this.again.returns.keys()
+    fresh = {finding.fingerprint for finding in posted} - this.known.returns.keys()
     new = [finding for finding in reviewed.findings if finding.fingerprint in fresh]
-    if not this.before or not new or this.job.retargeted:
+    if not this.earlier_rounds or not new or this.job.retargeted:
         return {}
-    last = this.before[-1]
+    last = this.earlier_rounds[-1]
     change = this.since(last.sha, this.paths_of(last.sha) | {file.path for file in reviewed.change.files})
     if change is None:
         return {}
@@ -280,7 +280,7 @@ def _is_older(finding: Finding, change: Change) -> bool:
     return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
 
 
-def _seen_then(this: Round, last: Before, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:
+def _seen_then(this: Round, last: EndedRound, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:
     """Which of these today's detectors see on the changed lines of the earlier head."""
     if not doubtful:
         return frozenset()
