@@ -29,9 +29,10 @@ from memory.model.jobs import Claimer, JobState, LeasedJob, NewJob, Priority
 from memory.store import Store, open_store
 from tests.conftest import serve_postgresql
 from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef
-from workers.queue.celery_app import make_celery, run_worker, send
+from workers.queue.broker import make_celery, send
 from workers.queue.enqueue import enqueue, rows
 from workers.queue.runner import Flow
+from workers.queue.worker import run_worker
 from workers.settings import Settings, WorkerSettings
 
 PROCESSES = 2

@@ -228,7 +228,7 @@ def _queue(settings: WorkerSettings) -> MachineCheck:
     if _missing("celery"):
         check = _missing_check if settings.broker_url else _optional
         return check("queue", f"{name}: install Apprentice with the extra app")
-    from workers.queue.celery_app import depth, make_celery
+    from workers.queue.broker import depth, make_celery
 
     try:
         return _ok("queue", f"{name}, {depth(make_celery(settings))} messages wait")

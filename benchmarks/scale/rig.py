@@ -27,7 +27,7 @@ from memory.model.jobs import JobState
 from memory.store import Store, open_store
 from tests.conftest import RedisServer
 from workers.jobs import Job
-from workers.queue.celery_app import make_celery, send
+from workers.queue.broker import make_celery, send
 from workers.queue.enqueue import enqueue, rows
 from workers.settings import Settings, environment_with
 

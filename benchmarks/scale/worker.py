@@ -16,9 +16,9 @@ from workers.flows import FLOWS
 from workers.home import scratch
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import Job
-from workers.queue.celery_app import run_worker
 from workers.queue.enqueue import kind_of
 from workers.queue.runner import Flow
+from workers.queue.worker import run_worker
 from workers.settings import WorkerSettings, load
 
 

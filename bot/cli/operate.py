@@ -71,7 +71,7 @@ def worker() -> None:
     from workers.flows import FLOWS
     from workers.home import scratch
     from workers.job_context import open_job_context
-    from workers.queue.celery_app import run_worker
+    from workers.queue.worker import run_worker
     from workers.sandbox.tiers import log_sandbox
 
     with starting():

@@ -279,7 +279,7 @@ def serve(settings: WebSettings) -> None:
     from bot.web.connections import ACCEPTED_AT_ONCE, BACKLOG, LimitedConnection
     from bot.web.storing_process import StoringProcess
     from memory.store import await_store
-    from workers.queue.celery_app import depth, make_celery, send
+    from workers.queue.broker import depth, make_celery, send
 
     required_secret(settings)
     celery = make_celery(settings)

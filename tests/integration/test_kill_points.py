@@ -24,7 +24,7 @@ from tests.databases import LONG_AGO
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.job_context import LATE
-from workers.queue.celery_app import make_celery, send
+from workers.queue.broker import make_celery, send
 from workers.queue.sweeper import sweep
 from workers.settings import Settings, environment_with
 

@@ -27,10 +27,10 @@ from tests.conftest import RedisServer
 from tests.databases import migrated_store
 from workers.errors import Retryable
 from workers.jobs import AnswerCommand, Fix, Job, RepositoryRef, ReviewPull
-from workers.queue.celery_app import depth, make_celery, send
+from workers.queue.broker import depth, make_celery, send
 from workers.queue.enqueue import enqueue, rows
-from workers.queue.idle import IdleProcess, IdleTimes
 from workers.queue.sweeper import sweep
+from workers.queue.worker import WorkerProcess, WorkerTimes
 from workers.redaction import redact
 from workers.settings import Settings
 
@@ -304,7 +304,7 @@ def test_a_message_without_a_database(tmp_path: Path) -> None:
     with migrated_store(tmp_path / "apprentice.db") as store, capture_logs() as log:
         store.close()
         (tmp_path / "apprentice.db").unlink()
-        IdleProcess(lambda: store.inbox.delivery_count() > 0, lambda: 0, IdleTimes()).on_message()
+        WorkerProcess(lambda: store.inbox.delivery_count() > 0, lambda: 0, WorkerTimes()).on_message()
     assert [each["event"] for each in log] == ["look for jobs postponed"]
 
 

@@ -15,7 +15,7 @@ from bot.web.app import create_app
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import Retryable
-from workers.queue.celery_app import depth, make_celery
+from workers.queue.broker import depth, make_celery
 from workers.queue.heartbeats import ProcessKind, beat
 from workers.settings import WebSettings
 

@@ -25,7 +25,7 @@ from bot.web.signature import HEADER, sign
 from memory.model.jobs import JobState
 from memory.store import Store
 from tests.databases import migrated_store
-from workers.queue.celery_app import make_celery, send
+from workers.queue.broker import make_celery, send
 from workers.queue.sweeper import sweep
 from workers.settings import Settings
 

@@ -19,9 +19,8 @@ from memory.store import Store, open_store
 from workers.job_context import Effects
 from workers.jobs import AnswerCommand, Fix, Job, ReportFailure, RepositoryRef, ReviewPull
 from workers.logs import configure
-from workers.queue.celery_app import run_worker
-from workers.queue.idle import IdleTimes
 from workers.queue.runner import Flow
+from workers.queue.worker import WorkerTimes, run_worker
 from workers.settings import WorkerSettings
 
 
@@ -104,7 +103,7 @@ def main(home: Path, broker_url: str, job_seconds: float) -> int:
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=3, job_seconds=job_seconds, **short)
     configure(settings)
     flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note, ReportFailure: tell}
-    times = IdleTimes(look=3.0, watch=8.0, grace=1.0, frozen=5.0)
+    times = WorkerTimes(look=3.0, watch=8.0, grace=1.0, frozen=5.0)
     return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows), times)
 
 

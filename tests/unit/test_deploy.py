@@ -211,7 +211,7 @@ from datetime import UTC, datetime
 import bot.cli.main
 from bot.web.app import create_app
 from memory.store import open_store
-from workers.queue.celery_app import make_celery
+from workers.queue.broker import make_celery
 from workers.settings import WebSettings
 import bot.cli.jobs, bot.web.app, memory.store.backup, workers.queue.sweeper, uvicorn, psycopg, redis
 

@@ -21,7 +21,7 @@ from workers.settings import PREFIX, known_variables
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bot", "workers", "memory")
 DOORS = {
-    "celery": ("workers.queue.celery_app", "workers.queue.celery_app"),
+    "celery": ("workers.queue.broker", "workers.queue.worker"),
     "sqlalchemy": ("memory.store", "memory.migrations"),
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),

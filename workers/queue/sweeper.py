@@ -16,7 +16,7 @@ from memory.store import Store, await_store
 from memory.store.documents import HookLogPosition
 from workers.errors import Retryable
 from workers.jobs import POLLED_FOR, CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
-from workers.queue.celery_app import depth, make_celery, send
+from workers.queue.broker import depth, make_celery, send
 from workers.queue.enqueue import Send, enqueue, rows
 from workers.queue.heartbeats import ProcessKind, beat
 from workers.queue.pruning import keep_pruning, retention
