@@ -58,6 +58,7 @@ def reviewed_json(result: LocalReview) -> Json:
         "findings": [_finding(each, result.decided[each.fingerprint]) for each in result.shown()],
         "coverage": [fields(each, "path", "status", "reason") for each in result.reviewed.coverage],
         "tests": _compared(result.reviewed.tests) if result.reviewed.tests else None,
+        "untested": fields(result.reviewed.untested, "lines", "of", "unnoticed") if result.reviewed.untested else None,
         "culprit": result.reviewed.culprit.patch if result.reviewed.culprit else None,
         "fix": _fix(result.reviewed.fix) if result.reviewed.fix else None,
         "unrepaired": result.reviewed.unrepaired,

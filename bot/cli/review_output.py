@@ -175,6 +175,8 @@ def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
     if (compared := reviewed.tests) is not None:
         for line in tests.lines(compared, every=detail is Detail.ALL):
             out.print(line, markup=False)
+    for line in tests.untested_parts(reviewed.untested):
+        out.print(line, markup=False)
     part, fix = reviewed.culprit, reviewed.fix
     if part is not None:
         out.print("this part of the change breaks them; without it they pass:")

@@ -116,6 +116,7 @@ def report_of(result: LocalReview) -> ReviewReport:
         items=(*broken[:1], *_patches(reviewed), *broken[1:], *findings),
         limits=(
             *(_limits_of_tests(compared) if reviewed.change.files else ()),
+            *(_limit(TESTS, line) for line in tests.untested_parts(reviewed.untested)),
             *([_limit(TESTS, reviewed.unrepaired)] if reviewed.unrepaired else []),
             *_hidden(findings),
             *(_limit(NOT_READ, f"not read: {why}", path) for path, why in reviewed.not_read.items()),

@@ -51,7 +51,7 @@ def test_the_contract(home: Path, project: Path) -> None:
     assert ran.code == 0, ran.err
     assert digest(project) == before
     document = ran.document()
-    assert set(document) == {"findings", "coverage", "tests", "culprit", "fix", "unrepaired"}
+    assert set(document) == {"findings", "coverage", "tests", "untested", "culprit", "fix", "unrepaired"}
     assert (document["culprit"], document["fix"]) == (None, None)
     tests = document["tests"]
     assert (tests["broken"], tests["ran"], tests["passed"], tests["whole"]) == ([], 7, 7, True)

@@ -7,7 +7,7 @@ from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, first_of, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
-from workers.messages.tests import in_check, markdown, markdown_remarks
+from workers.messages.tests import in_check, markdown, markdown_remarks, untested_parts
 from workers.review.engine import Reviewed
 from workers.review.plan import Missed, RepairSuggestion, ReviewPlan
 
@@ -214,7 +214,11 @@ def check_summary(
     configured: Sequence[str] = (),
 ) -> str:
     """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
-    lines = [*(in_check(reviewed.tests) if reviewed.tests else []), f"{counted(reviewed.files_read, 'file')} read."]
+    lines = [
+        *(in_check(reviewed.tests) if reviewed.tests else []),
+        *untested_parts(reviewed.untested, name),
+        f"{counted(reviewed.files_read, 'file')} read.",
+    ]
     if unedited := reviewed.files_unedited:
         lines.append(f"{counted(unedited, 'file')} only moved, or with another mode: nothing new to read.")
     if other_base:

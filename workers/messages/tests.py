@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from workers.messages.markdown import counted, name, plain
+from workers.messages.markdown import counted, first_of, name, plain
 from workers.review.broken_tests import BrokenTest, ComparedTests
+from workers.review.untested import Untested
 from workers.sandbox.report import NOT_STARTED, shortened
+from workers.sandbox.tracing import ranges
 
 SHOWN_TESTS = 10
+SHOWN_FILES = 5
 SHOWN_ASIDE = 3
 """So many tests are named of those that say nothing about the change."""
 
@@ -96,6 +99,18 @@ def remarks(
         *_some(tests.flaky, "failing once and passing when run again", quoted),
         *_some(tests.unknown, "failing, and not compared because the time was up", quoted),
         *([sentence(f"Not all tests ran: {tests.trouble}.")] if tests.trouble and not _named(tests) else []),
+    ]
+
+
+def untested_parts(found: Untested | None, quoted: Callable[[str], str] = str) -> list[str]:
+    """What of the change no test tests; nothing where that is not known. What no test runs, none fails without."""
+    if found is None:
+        return []
+    missed = sum(map(len, found.lines.values()))
+    places = first_of(list(found.lines), SHOWN_FILES, lambda path: quoted(f"{path}:{ranges(list(found.lines[path]))}"))
+    return [
+        *([f"No test runs {missed} of {counted(found.of, 'changed line')} of code: {places}."] if missed else []),
+        *(["No test fails without the changed code."] if found.unnoticed and missed < found.of else []),
     ]
 
 

@@ -44,6 +44,7 @@ from workers.review.read_report import (
 )
 from workers.review.source import Unread, python_sources
 from workers.review.suggestions import RunTests, SuggestionProver, drafts, suggested, that_help
+from workers.review.untested import Untested, what_is_untested
 from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import Project, run_tests
 from workers.setting_types import ReviewTool
@@ -129,9 +130,9 @@ class Reviewed:
 
     `findings` are on changed lines; `elsewhere` are on others: those that the change brought about, and severe ones in
     functions that it touches. `seen` are all in the changed files, posted or not. `tests` is what the tests say, None where
-    none may be run or there are none; `culprit` the part of the change that breaks some, and `fix` the attempt to repair the
-    head that was proven; `unrepaired` says why there is none, where one was asked for. `note` says what is unusual about where
-    the tests run. The numbers of what is left out are those of the repository's own file; `findings_over` is how many
+    none may be run or there are none; `untested` what of the change they do not test, where none is broken; `culprit` the
+    part of the change that breaks some, and `fix` the attempt to repair the head that was proven; `unrepaired` says why
+    there is none, where one was asked for. `note` says what is unusual about where the tests run. The numbers of what is left out are those of the repository's own file; `findings_over` is how many
     more there were than one review reports.
     """
 
@@ -141,6 +142,7 @@ class Reviewed:
     coverage: tuple[FileCoverage, ...]
     seen: tuple[Finding, ...] = ()
     tests: ComparedTests | None = None
+    untested: Untested | None = None
     culprit: Culprit | None = None
     fix: Attempt | None = None
     unrepaired: str = ""
@@ -252,10 +254,12 @@ def review_change(
     ).with_own_options()
     run, delta = _runner(sandbox, comparison.head, limits), reading.delta
     search = CulpritSearch(run, delta.base, delta.head.sources, comparison.head.test_command, deadline)
-    tests, culprit = _what_breaks(comparison, reaching_tests(change, head_sources, base_sources), search)
+    reaching = reaching_tests(change, head_sources, base_sources)
+    tests, culprit = _what_breaks(comparison, reaching, search)
+    untested = what_is_untested(comparison, delta, tests, reaching)
     prover = partial(_prover, run, comparison.head, ImportGraph(head_sources))
     reviewed = _reviewed(change, reading, left_out, prover, progress, configuration)
-    return replace(reviewed, tests=tests, culprit=culprit, note=head_project.note)
+    return replace(reviewed, tests=tests, untested=untested, culprit=culprit, note=head_project.note)
 
 
 def _what_breaks(

@@ -2,6 +2,7 @@
 
 $APPRENTICE_CHILDREN  the directory to leave the lines in, when the program ends; without it nothing is traced
 $APPRENTICE_ROOT      the root of the checkout
+$APPRENTICE_TRACE     a JSON list of the files that are traced; all where it is empty
 """
 
 # Runs on the project's interpreter, in every program that a test starts:
@@ -26,7 +27,7 @@ def trace(directory: str) -> None:
     assert spec.loader is not None, "it is a Python file"
     tracing = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tracing)
-    tracer = tracing.make_tracer(os.environ["APPRENTICE_ROOT"])
+    tracer = tracing.make_tracer(os.environ["APPRENTICE_ROOT"], json.loads(os.environ["APPRENTICE_TRACE"]))
 
     def leave() -> None:
         sys.settrace(None)

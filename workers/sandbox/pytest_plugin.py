@@ -5,7 +5,7 @@ With pytest-xdist, details travel from the workers to the controller on the repo
 $APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
 $APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
 $APPRENTICE_NEAR_SECONDS  for so long other tests of the same files run after those, and then the run is ended
-$APPRENTICE_TRACE   set: the lines of the project's own code that each test runs are reported
+$APPRENTICE_TRACE   a JSON list of files whose lines that each test runs are reported; empty: all of the project's own code
 $APPRENTICE_TEST_SECONDS  seconds of processor time after which a test has failed with Timeout
 """
 
@@ -49,6 +49,11 @@ SHOWING = (
 """What renders values for the message of a failed assertion: only failing tests run what a project has for that."""
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
 
+CHECKOUT = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
+REPORTS = REPORT in os.environ or XDIST_WORKER in os.environ
+TRACER = make_tracer(CHECKOUT, json.loads(os.environ[TRACE])) if REPORTS and os.environ.get(TRACE) else None
+"""Begun when pytest loads this: plugins of the project and conftest.py, which import its modules, are loaded after it."""
+
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(
@@ -75,8 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.color = "no"  # a project's configuration may force colours, which are escape codes in what we show
     config.option.maxfail = 0  # `-x` would hide the tests after the first failure
     config.option.continue_on_collection_errors = True  # a file that needs what is not there would hide all others
-    root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
-    tracer = make_tracer(root) if os.environ.get(TRACE) else None
+    root, tracer = CHECKOUT, TRACER
     if tracer is not None:
         os.environ[CHILDREN] = tempfile.mkdtemp(prefix="apprentice-lines-")
         for module, name in SHOWING:

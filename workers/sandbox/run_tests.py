@@ -18,6 +18,7 @@ from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 from workers.sandbox.checkout_files import exists, is_test_file, python_files
 from workers.sandbox.launching import WORKSPACE, prefixes
 from workers.sandbox.report import (
+    MOST_LINES,
     OWN_ENDINGS,
     DecodedReport,
     TestReport,
@@ -191,13 +192,15 @@ PLAIN_TESTS = Path(__file__).with_name("plain_tests.py")
 class TestRun:
     """`lines` maps test id → path → executed lines of code that is no test, and is empty without tracing.
 
-    The id "" holds the lines that ran during collection: module bodies. `completed` is the process itself.
+    The id "" holds the lines that ran during collection: module bodies; `lines_cut` is whether there were too many to keep.
+    `completed` is the process itself.
     """
 
     __test__ = False
 
     report: TestReport
     lines: Mapping[str, Mapping[str, frozenset[int]]]
+    lines_cut: bool = False
     completed: CompletedRun
 
 
@@ -208,25 +211,26 @@ def run_tests(
     tests: Sequence[str] = (),
     overlay: Mapping[str, bytes | None] | None = None,
     limits: Limits | None = None,
-    trace: bool = False,
+    trace: bool | Sequence[str] = False,
     test_seconds: float | None = None,
     near_seconds: float | None = None,
 ) -> TestRun:
     """Run the project's test command; with `tests`, only those ids (a file, class or function selects all tests in it).
 
     Never raises for what the tests do: `report.trouble` holds the problem. Raises CannotRun when there is no sandbox.
-    Ids are relative to the checkout's root. A test that computes for more than
-    `test_seconds` of processor time has failed with the error type Timeout. After `tests`, others of the same files run
-    for `near_seconds` and then the run is ended, with a trouble that says so.
+    Ids are relative to the checkout's root. A trace is of all files of code, in which lines that seldom run may be missed,
+    or of those that `trace` names, in full. A test that computes for more than `test_seconds` of processor time has failed
+    with the error type Timeout. After `tests`, others of the same files run for `near_seconds` and then the run is ended,
+    with a trouble that says so.
     """
     limits = limits or Limits()
-    with _plugin(tests, trace=trace) as plugin:
+    with _plugin(tests, trace=bool(trace)) as plugin:
         environment = {
             **base_environment(project, plugin),
             "PYTEST_ADDOPTS": f"-p {PLUGIN} {ROOT_OPTION}",
             "APPRENTICE_ROOT": str(WORKSPACE),
             **({"APPRENTICE_SELECT": str(plugin / "select.json")} if tests else {}),
-            **({"APPRENTICE_TRACE": "1"} if trace else {}),
+            **({"APPRENTICE_TRACE": json.dumps([] if trace is True else trace)} if trace else {}),
             **({} if near_seconds is None else {"APPRENTICE_NEAR_SECONDS": str(near_seconds)}),
             **({} if test_seconds is None else {"APPRENTICE_TEST_SECONDS": str(test_seconds)}),
         }
@@ -242,7 +246,12 @@ def run_tests(
         )
         completed = sandbox.run(workload)
     decoded = decode(completed.report)
-    return TestRun(report=_report(project, completed, decoded, limits), lines=decoded.lines, completed=completed)
+    return TestRun(
+        report=_report(project, completed, decoded, limits),
+        lines=decoded.lines,
+        lines_cut=decoded.line_count >= MOST_LINES,
+        completed=completed,
+    )
 
 
 def run_plainly(

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Collection
 
 if TYPE_CHECKING:
     LineTrace = Callable[[FrameType, str, Any], Any]
@@ -38,10 +38,14 @@ def is_test(path: str) -> bool:
 
 
 class Tracer:
-    """Collects executed lines of the project's own code, unless it is `paused`; subclasses define how."""
+    """Collects executed lines of the project's own code, or of the files in `only`; none while it is `paused`.
 
-    def __init__(self, root: str) -> None:
+    Subclasses define how.
+    """
+
+    def __init__(self, root: str, only: Collection[str]) -> None:
         self.root = root
+        self.only = only
         self.paused = False
         self.known: dict[str, str | None] = {}
         self.lines: dict[str, set[int]] = {}
@@ -50,7 +54,8 @@ class Tracer:
         """The relative path of a traced file; None for other files."""
         if filename not in self.known:
             path = inside(filename, self.root)
-            self.known[filename] = path if path is not None and not is_test(path) else None
+            wanted = path is not None and (path in self.only if self.only else not is_test(path))
+            self.known[filename] = path if wanted else None
         return self.known[filename]
 
     def aside(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,8 +82,8 @@ class Tracer:
 class MonitoringTracer(Tracer):
     """Python 3.12 and later: each line raises one event per test, and then costs nothing."""
 
-    def __init__(self, root: str) -> None:
-        super().__init__(root)
+    def __init__(self, root: str, only: Collection[str]) -> None:
+        super().__init__(root, only)
         monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self.monitoring = monitoring
         tool = next(number for number in (4, 3, 5, 2) if monitoring.get_tool(number) is None)
@@ -104,10 +109,10 @@ QUIET_CALLS, SAMPLED = 200, 20
 
 
 class SettraceTracer(Tracer):
-    """Before Python 3.12. Skips frames of other code, and calls that are unlikely to add lines."""
+    """Before Python 3.12. Skips frames of other code and, where all files are traced, calls that are unlikely to add lines."""
 
-    def __init__(self, root: str) -> None:
-        super().__init__(root)
+    def __init__(self, root: str, only: Collection[str]) -> None:
+        super().__init__(root, only)
         self.quiet: dict[CodeType, int] = {}
         self.start()
 
@@ -127,7 +132,7 @@ class SettraceTracer(Tracer):
         if path is None or self.paused:
             return None
         quiet[code] = calls = quiet.get(code, 0) + 1
-        if calls > QUIET_CALLS and calls % SAMPLED:
+        if calls > QUIET_CALLS and calls % SAMPLED and not self.only:
             return None
         seen = self.lines.setdefault(path, set())
 
@@ -140,8 +145,8 @@ class SettraceTracer(Tracer):
         return line
 
 
-def make_tracer(root: str) -> Tracer:
-    return MonitoringTracer(root) if hasattr(sys, "monitoring") else SettraceTracer(root)
+def make_tracer(root: str, only: Collection[str]) -> Tracer:
+    return MonitoringTracer(root, only) if hasattr(sys, "monitoring") else SettraceTracer(root, only)
 
 
 def ranges(lines: list[int]) -> str:

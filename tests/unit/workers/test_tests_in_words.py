@@ -5,10 +5,12 @@ from dataclasses import replace
 from inline_snapshot import snapshot
 
 from tests.reviewed import review
+from workers.messages.markdown import name
 from workers.messages.review import review_body
-from workers.messages.tests import headline, in_check, lines, markdown
+from workers.messages.tests import headline, in_check, lines, markdown, untested_parts
 from workers.review.broken_tests import BrokenTest, ComparedTests
 from workers.review.plan import ReviewPlan
+from workers.review.untested import Untested
 
 
 def broken(number: int, *, added: bool = False, line: int = 4) -> BrokenTest:
@@ -85,6 +87,21 @@ def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
             "Not all tests ran: the tests ran longer than 5 s.",
         ]
     )
+
+
+def test_what_no_test_tests() -> None:
+    """Lines are named by their files, the first five; nothing is said where nothing is known or all is tested."""
+    lines = {f"src/m{number}.py": (3, 4, 5, 9) for number in range(7)}
+    assert untested_parts(Untested(lines=lines, of=40, unnoticed=True)) == snapshot(
+        [
+            "No test runs 28 of 40 changed lines of code: src/m0.py:3-5,9, src/m1.py:3-5,9, src/m2.py:3-5,9, src/m3.py:3-5,9, src/m4.py:3-5,9 and 2 more.",
+            "No test fails without the changed code.",
+        ]
+    )
+    assert untested_parts(Untested(lines={"a`.py": (1,)}, of=1), name) == snapshot(
+        ["No test runs 1 of 1 changed line of code: `a'.py:1`."]
+    )
+    assert untested_parts(Untested(of=9)) == untested_parts(None) == []
 
 
 def test_a_file_that_cannot_be_collected_on_either_side_is_no_test() -> None:
