@@ -19,9 +19,9 @@ from benchmarks.report import bootstrap, show
 from workers.errors import CannotRun
 from workers.ports import Limits
 from workers.repair.classify import failure_of
-from workers.repair.judging.outcomes import still_failing
 from workers.repair.judging.prove import REPEATS, Prover
 from workers.repair.judging.suite_runs import Unproven
+from workers.repair.passed_tests import still_failing
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests

@@ -15,7 +15,6 @@ from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Suspect
 from workers.repair.classify import is_test_path
-from workers.repair.engines.search.outline import Outline
 from workers.repair.first_run import (
     MOST_NAMED,
     SECOND_LOOK_WALL,
@@ -25,7 +24,8 @@ from workers.repair.first_run import (
     function_of,
     without,
 )
-from workers.repair.judging.outcomes import named
+from workers.repair.outline import Outline
+from workers.repair.passed_tests import named
 from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.checkout_files import python_files
 from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult

@@ -29,6 +29,16 @@ def is_test_file(path: str) -> bool:
     return name.startswith("test_") or name.endswith("_test.py")
 
 
+def module_name(path: str) -> str:
+    """The dotted name that a file is imported by; a leading `src` is left out."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    if parts and parts[0] in ("src", "lib"):
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
 def exists(path: Path) -> bool:
     """Whether there is such a file or directory; False also for what is too long to be a name, as a word of a command may be."""
     try:

@@ -14,17 +14,17 @@ from functools import cached_property, partial
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.project import module_name
 from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
-from workers.repair.judging.outcomes import includes, named, passes, still_failing
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
+from workers.repair.passed_tests import includes, named, passes, still_failing
 from workers.repair.reproduce import Reproduction, deciding
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import BoundedRuns
 from workers.repair.unrepairable import unrepairable
+from workers.sandbox.checkout_files import module_name
 from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, run_plainly, whole_suite, with_tests

@@ -19,8 +19,8 @@ import msgspec
 from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
 from workers.repair.attempt import Shortlist
 from workers.repair.candidates import Candidate
-from workers.repair.engines.search.outline import Outline, last_line
 from workers.repair.judging.overfit_signs import EditKind, kind_of
+from workers.repair.outline import Outline, last_line
 from workers.repair.running.forkserver import Observe, Observed, ObservedCall
 
 FULL, OUTSIDE, RAISED_BEFORE = 1.0, 0.3, 0.3

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workers.line_matching import LineMatcher
 from workers.repair.first_run import function_of, without
-from workers.repair.judging.outcomes import includes, named, still_failing
+from workers.repair.passed_tests import includes, named, still_failing
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import TestRun
 

@@ -17,7 +17,7 @@ import msgspec
 from workers.errors import CannotRun, SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict, implausible
-from workers.repair.judging.outcomes import passes
+from workers.repair.passed_tests import passes
 from workers.repair.reproduce import ScreeningTests, within
 from workers.repair.running.forkserver import (
     Baseline,

@@ -15,10 +15,10 @@ from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.candidates import CRASH, TIMEOUT, Candidate, Suspect
 from workers.repair.first_run import LAST_FAILED, last_failed
 from workers.repair.judging.challenge import TwinRun, defines
-from workers.repair.judging.outcomes import passes
 from workers.repair.judging.perturbed_tests import Twins
 from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, objection_to
+from workers.repair.passed_tests import passes
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import (

@@ -10,7 +10,7 @@ import pytest
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
 from workers.repair.engines.search.localise import suspects
-from workers.repair.engines.search.outline import deciding_lines
+from workers.repair.outline import deciding_lines
 
 SHOP = dedent(
     """\

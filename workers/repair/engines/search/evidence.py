@@ -17,7 +17,8 @@ from memory.model import Failure
 from memory.parsing import parsed
 from memory.skills import EVERYWHERE
 from workers.repair.classify import clues_of
-from workers.repair.engines.search.scope import FunctionNode, defined
+from workers.repair.engines.search.scope import defined
+from workers.repair.outline import FunctionNode
 
 MOST_TESTS, MOST_SHOWN, LONGEST = 6, 60, 200
 """So many failing tests are read, so many literals of a kind are kept, and none of more characters."""

@@ -16,7 +16,9 @@ from workers.line_matching import differing_lines
 from workers.repair.candidates import Suspect
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.option_weights import likeness
-from workers.repair.engines.search.outline import (
+from workers.repair.engines.search.scope import BINDING, called, defined, stored_names
+from workers.repair.outline import (
+    FunctionNode,
     Outline,
     Outlines,
     body_lines,
@@ -24,9 +26,9 @@ from workers.repair.engines.search.outline import (
     falls_off,
     is_within,
     last_line,
+    own_nodes,
 )
-from workers.repair.engines.search.project import module_name
-from workers.repair.engines.search.scope import BINDING, FunctionNode, called, defined, own_nodes, stored_names
+from workers.sandbox.checkout_files import module_name
 
 Key = TypeVar("Key")
 Lines = dict[tuple[str, int], float]

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import PurePosixPath
 
 from memory.model import Failure
 from memory.parsing import parsed
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.evidence import Evidence, evidence_of
-from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called
+from workers.repair.engines.search.scope import ClassScope, ModuleScope, Signature, called
+from workers.repair.outline import FunctionNode
+from workers.sandbox.checkout_files import module_name
 
 _DOCTEST = re.compile(r"^[ \t]*>>>[ \t]*(.+)$", re.MULTILINE)
 _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
@@ -81,16 +82,6 @@ def _aliases(nodes: Sequence[ast.AST], name: str) -> Iterator[str]:
             for parameter, argument in zip(target.args.args, node.args, strict=False):
                 if isinstance(argument, ast.Name) and argument.id == name:
                     yield parameter.arg
-
-
-def module_name(path: str) -> str:
-    """The dotted name that a file is imported by; a leading `src` is left out."""
-    parts = list(PurePosixPath(path).with_suffix("").parts)
-    if parts and parts[0] in ("src", "lib"):
-        parts = parts[1:]
-    if parts and parts[-1] == "__init__":
-        parts = parts[:-1]
-    return ".".join(parts)
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[ast.Module]:

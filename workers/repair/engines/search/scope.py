@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from workers.repair.outline import FunctionNode, own_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,14 +198,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     for name, other in pairs:
         found.setdefault(name, {})[other] = None
     return {name: tuple(others) for name, others in found.items()}
-
-
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes below `node`, in source order, without the bodies of functions and classes defined inside."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, FunctionNode | ast.ClassDef | ast.Lambda):
-            yield from own_nodes(child)
 
 
 BINDING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.With)

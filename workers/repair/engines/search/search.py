@@ -28,12 +28,12 @@ from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.edit_shapes import shape_of
-from workers.repair.engines.search.outline import deciding_lines
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced
 from workers.repair.engines.search.syntax_repair import repaired_syntax
 from workers.repair.engines.search.templates import STRATEGIES, Template, all_templates
 from workers.repair.judging.ranking import extent_of
+from workers.repair.outline import deciding_lines
 
 SYNTAX_STRATEGY = "statements"
 """The strategy of edits of texts that do not parse."""

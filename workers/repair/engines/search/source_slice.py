@@ -20,8 +20,9 @@ from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNod
 
 from memory.parsing import BOM, older, read_module
 from workers.repair.engines.search.project import Examples
-from workers.repair.engines.search.scope import FunctionNode, ModuleScope
+from workers.repair.engines.search.scope import ModuleScope
 from workers.repair.engines.search.type_inference import InferredTypes
+from workers.repair.outline import FunctionNode
 from workers.repair.running.in_sandbox.codeswap import fingerprint
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from memory.parsing import PARSE_ERRORS, parse_expression
 from workers.repair.engines.search.project import Examples
-from workers.repair.engines.search.scope import FunctionNode, own_nodes
+from workers.repair.outline import FunctionNode, own_nodes
 
 NUMBER, TEXT, TRUTH, SEQUENCE, MAPPING, SET = "number", "text", "truth", "sequence", "mapping", "set"
 

@@ -5,7 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from memory.parsing import parsed
-from workers.repair.engines.search.scope import FunctionNode, own_nodes
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below `node`, in source order, without the bodies of functions and classes defined inside."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, FunctionNode | ast.ClassDef | ast.Lambda):
+            yield from own_nodes(child)
 
 
 class Outline:
