@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +26,7 @@ from bot.cli.console import (
     refusing,
     worker_settings,
 )
+from bot.cli.review_options import FailOn, Format
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 
@@ -37,29 +37,6 @@ if TYPE_CHECKING:
 
 
 NOT_FIXED, UNDECIDED = 1, 3
-FAILED = 1
-
-
-class Format(StrEnum):
-    """What a review is written as."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    RDJSONL = "rdjsonl"
-    GITHUB = "github"
-
-
-class FailOn(StrEnum):
-    """What a review fails on, each with all before it."""
-
-    NEVER = "never"
-    TESTS = "tests"
-    CRITICAL = "critical"
-    MAJOR = "major"
-    MINOR = "minor"
-    ANY = "any"
-
 
 Python = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Interpreter of the project. Default: your environment for it.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from bot.cli.console import BAD_INPUT
-from bot.cli.local import FAILED, FailOn
+from bot.cli.review_options import FailOn
 from bot.local import LocalReview
 from memory.model import Action, Finding, Proof, Severity
 from memory.policy.review_policy import PostingDecision
@@ -20,6 +20,9 @@ from workers.review.engine import Reviewed
 OURS = "apprentice"
 BROKEN_TEST, CULPRIT, REPAIR = "broken-test", "breaking-part", "proven-repair"
 NOT_READ, TESTS, HIDDEN = "not-read", "tests", "hidden"
+FAILS = 1
+"""The exit code of a review that fails."""
+
 _FLOORS: Mapping[FailOn, Severity] = MappingProxyType(
     {
         FailOn.CRITICAL: Severity.CRITICAL,
@@ -101,7 +104,7 @@ class ReviewReport:
         floor = _FLOORS.get(fail_on)
         found = [item.severity for item in self.shown() if item.tool != OURS]
         if self.breaks_tests or (floor and any(severity.rank >= floor.rank for severity in found)):
-            return FAILED
+            return FAILS
         return BAD_INPUT if self.untested else 0
 
 
