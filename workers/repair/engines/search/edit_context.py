@@ -11,7 +11,7 @@ import libcst as cst
 
 from memory.parsing import parse_expression
 from workers.repair.engines.search.evidence import Evidence
-from workers.repair.engines.search.option_weights import fading
+from workers.repair.engines.search.option_weights import by_rank
 from workers.repair.engines.search.project import Examples, ProjectSources
 from workers.repair.engines.search.scope import FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.engines.search.source_slice import Region, Splice, Unit
@@ -237,8 +237,10 @@ class Site:
     def replacements(
         self, node: cst.CSTNode, codes: Iterable[str], *, weight: float = 1.0, step: float = 0.25
     ) -> Iterator[Edit]:
-        """Put each of these in a node's place; `weight` is multiplied by what `fading` gives each."""
-        return (self.replace(node, code, weight=faded * weight) for code, faded in fading(codes, step=step))
+        """Put each of these in a node's place; `weight` is multiplied by what `by_rank` gives each."""
+        return (
+            self.replace(node, code, weight=rank_weight * weight) for code, rank_weight in by_rank(codes, step=step)
+        )
 
     def _floor(self, node: cst.BaseExpression) -> int:
         """How tightly a text must bind to stand in a node's place without parentheses."""
@@ -275,8 +277,8 @@ class Site:
     def tokens(
         self, node: cst.CSTNode, codes: Iterable[str], *, step: float = 0.25, around: cst.CSTNode | None = None
     ) -> Iterator[Edit]:
-        """Put each of these in a node's place as it is, weighed as by `fading`."""
-        return (self.token(node, code, weight=weight, around=around) for code, weight in fading(codes, step=step))
+        """Put each of these in a node's place as it is, weighed as by `by_rank`."""
+        return (self.token(node, code, weight=weight, around=around) for code, weight in by_rank(codes, step=step))
 
     def exchange(self, one: cst.CSTNode, other: cst.CSTNode, *, around: cst.CSTNode, weight: float = 1.0) -> Edit:
         """Swap two nodes' texts."""

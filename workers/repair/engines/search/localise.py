@@ -15,7 +15,7 @@ from memory.model import Failure, Family
 from workers.line_matching import differing_lines
 from workers.repair.candidates import Suspect
 from workers.repair.classify import clues_of, is_test_path
-from workers.repair.engines.search.option_weights import likeness
+from workers.repair.engines.search.option_weights import similarity
 from workers.repair.engines.search.scope import BINDING, called, defined, stored_names
 from workers.repair.outline import (
     FunctionNode,
@@ -215,7 +215,7 @@ def _likely_definitions(failure: Failure, outlines: Outlines) -> Lines:
         return {}
     path = next((path for path in outlines if module_name(path) == module), "")
     named = [(name, node.lineno) for node in (outlines[path].body if path else ()) for name in defined(node)]
-    return {(path, line): 0.9 * likeness(name, wanted) for name, line in named}
+    return {(path, line): 0.9 * similarity(name, wanted) for name, line in named}
 
 
 def _constructors(failure: Failure, outlines: Outlines) -> Lines:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 
 from memory.parsing import read_module
-from workers.repair.engines.search.option_weights import fading
+from workers.repair.engines.search.option_weights import by_rank
 
 MOST, STEPS, TRIED = 60, 3, 12
 """So many texts are offered, after so many edits one after the other at most; so many that did not end it are gone on from."""
@@ -158,7 +158,7 @@ def _edits(source: str, line: int) -> Iterator[SyntaxRepair]:
         yield SyntaxRepair(template="merge_conflict", text=text, line=line, weight=weight)
     for width in (8, 4) if "\t" in source else ():
         yield SyntaxRepair(template="indentation", text=source.expandtabs(width), line=line, weight=0.5)
-    for number, nearness in fading(_near(lines, line), step=1.0):
+    for number, nearness in by_rank(_near(lines, line), step=1.0):
         for template, changed, weight in _of_line(lines, number - 1):
             text = "".join((*lines[: number - 1], *changed, *lines[number:]))
             yield SyntaxRepair(template=template, text=text, line=number, weight=weight * nearness)
@@ -200,7 +200,7 @@ def _of_line(lines: list[str], at: int) -> Iterator[tuple[str, list[str], float]
         yield "foreign_syntax", [changed + end], 0.9
     for changed, weight in _spelt(text):
         yield "misspelt_keyword", [changed + end], weight
-    for changed, weight in fading(_indented(lines, at), step=0.3):
+    for changed, weight in by_rank(_indented(lines, at), step=0.3):
         yield "indentation", [changed], 0.8 * weight
     for changed in _reordered(text):
         yield "parameter_order", [changed + end], 0.8
@@ -275,7 +275,7 @@ def _by_token(text: str) -> Iterator[tuple[str, float]]:
         for other in (*_EXCHANGED.get(token.group(), ()), *_BRACKETS.get(token.group(), "")):
             yield text[: token.start()] + other + text[token.end() :], 0.6
     for rank, place in enumerate(ranked):
-        for inserted, weight in fading(_INSERTED, first=0.7, step=0.1):
+        for inserted, weight in by_rank(_INSERTED, first=0.7, step=0.1):
             yield text[:place] + inserted + text[place:], weight / (1 + rank / 6)
     for token in tokens:
         if not token.group().isspace():

@@ -14,7 +14,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.scope import Signature
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import alike, bound_in_statement
@@ -78,12 +78,12 @@ def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     passed_on = [p for p in wanted if p in site.local_variables]
     likely = bool(passed_on) or any(count + len(named) < s.required for s in ways)
     parameters = dict.fromkeys((*site.clues.missing, *passed_on, *wanted))
-    for parameter, rank in fading(parameters, first=1.0 if likely else 0.7):
+    for parameter, rank in by_rank(parameters, first=1.0 if likely else 0.7):
         prefix = "" if not named and parameter in wanted[:1] else f"{parameter}="
-        for value, weight in fading(_values(parameter, site), step=0.2):
+        for value, weight in by_rank(_values(parameter, site), step=0.2):
             yield site.replace(node, _call(node, site, [*given, prefix + value]), weight=rank * weight)
     if not named and not any(arg.star for arg in node.args):
-        for value, weight in fading(_at_hand(site)[:12], first=0.5 if not ways else 0.3, step=0.15):
+        for value, weight in by_rank(_at_hand(site)[:12], first=0.5 if not ways else 0.3, step=0.15):
             yield site.replace(node, _call(node, site, [*given, value]), weight=weight)
             yield site.replace(node, _call(node, site, [value, *given]), weight=weight * 0.7)
 
@@ -116,7 +116,7 @@ def misnamed_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
         left = [name for name in way.parameters[len(node.args) - len(given) :] if name not in words]
         for word in (word for word in given if word.value not in way.parameters):
             for name in left:
-                yield site.token(word, name, weight=likeness(word.value, name), around=node)
+                yield site.token(word, name, weight=similarity(word.value, name), around=node)
 
 
 @template(cst.Param, strategy="calls", prior=0.45, families=(Family.TYPE,))
@@ -131,7 +131,7 @@ def misnamed_parameter(node: cst.Param, site: Site) -> Iterator[Edit]:
     edits = [site.token(name, wanted) for name in (node.name, *names)]
     splices = tuple(splice for edit in edits for splice in edit.splices)
     span = site.region.span(node)
-    yield Edit(splices=splices, around=span, weight=likeness(old, wanted))
+    yield Edit(splices=splices, around=span, weight=similarity(old, wanted))
     text = site.code(node)
     yield site.token(node, f"{text}, {wanted}=None", weight=0.3)
 
@@ -277,7 +277,7 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     values = empties(rf"\.{re.escape(attribute)}\b", site.region.module.source)
     given = (attribute,) if attribute in function.parameters else ()
     leaves = site.code(body.body[-1]).startswith(("return", "raise"))
-    for value, weight in fading((*given, *values), step=0.1):
+    for value, weight in by_rank((*given, *values), step=0.1):
         line = f"{indent}{function.receiver}.{attribute} = {value}\n"
         if not indent.strip():
             yield site.splice(*(last[0], last[0]) if leaves else (last[1], last[1]), line, weight=weight)

@@ -14,7 +14,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site, wrapped
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.templates import template
@@ -65,7 +65,7 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     for test in tests:
         text = site.code(test)
         focus = 1.0 if not site.clues.undefined or site.clues.undefined in text else 0.3
-        near = sorted(options, key=lambda code: -likeness(code, text) - about[code])
+        near = sorted(options, key=lambda code: -similarity(code, text) - about[code])
         yield from site.replacements(test, (code for code in near if code != text), weight=focus, step=0.1)
 
 
@@ -167,7 +167,7 @@ def unguarded_condition(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     weighed = 1.0 if "NoneType" in site.failure.message else _UNNAMED
     text = site.code(node)
-    for name, weight in fading(_nullable(node, site)[:4], step=0.3):
+    for name, weight in by_rank(_nullable(node, site)[:4], step=0.3):
         yield _put(node, f"{name} is not None and {wrapped(text, 4)}", cst.And, site, weight * weighed)
         yield _put(node, f"{name} is None or {wrapped(text, 3)}", cst.Or, site, weight * weighed)
 
@@ -279,7 +279,7 @@ def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
     narrower = [tuple(name for name in named if name != left_out) for left_out in named if len(named) > 1]
     place, around = site.region.outer_span(types), site.region.span(node)
     other = [(name,) for name in (*site.module.classes, *site.module.imported) if [name] != named]
-    for kept, weight in (*fading(wider, step=0.15), *fading(narrower, first=0.6), *fading(other, first=0.8)):
+    for kept, weight in (*by_rank(wider, step=0.15), *by_rank(narrower, first=0.6), *by_rank(other, first=0.8)):
         code = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
         yield site.splice(*place, code, weight=weight, around=around)
 

@@ -13,7 +13,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement, is_read, is_target
 from workers.repair.engines.search.type_inference import (
@@ -41,7 +41,7 @@ def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     stock = [(code, place) for code, place in _stock(site) if code != text and code not in text]
     fitting = [item for item in stock if comparable(kind, site.kind(item[0]))]
     place = _place(node, site)
-    ordered = sorted(fitting, key=lambda item: (item[1] != place, -round(likeness(text, item[0]), 1)))
+    ordered = sorted(fitting, key=lambda item: (item[1] != place, -round(similarity(text, item[0]), 1)))
     yield from site.replacements(node, dict.fromkeys(code for code, _ in ordered[:_MOST]), step=0.15)
 
 
@@ -75,8 +75,8 @@ def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
     rows = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
     fitting = [n for n in rows if n != node.value and comparable(kind, element(site.kind(n)))]
     indexes = [n for n in site.live if outer(site.kind(n)) == NUMBER and n != node.value]
-    for name, worth in fading(fitting[:3]):
-        for index, weight in fading((*indexes[:3], "0", "-1")):
+    for name, worth in by_rank(fitting[:3]):
+        for index, weight in by_rank((*indexes[:3], "0", "-1")):
             yield site.replace(node, f"{name}[{index}]", weight=worth * weight)
 
 
@@ -152,7 +152,7 @@ def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     if len(node.comparisons) > 1 or isinstance(sign, (cst.Is, cst.IsNot)):
         return
     kinds = [outer(site.kind(site.code(side))) for side in sides]
-    for form, weight in fading(_WRAPS.get(kinds[0] or kinds[1], _WRAPS[""])):
+    for form, weight in by_rank(_WRAPS.get(kinds[0] or kinds[1], _WRAPS[""])):
         upper = form == "{}.lower()" and any(isinstance(n, cst.SimpleString) and n.raw_value.isupper() for n in sides)
         one, other = (_wrapped(n, "{}.upper()" if upper else form, site) for n in sides)
         yield site.replace(node, f"{one} {site.code(sign)} {other}", weight=weight)
@@ -191,7 +191,7 @@ def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     names = [n for n in site.live if may_be(site.kind(n), NUMBER)][:4]
     pairs = list(combinations(names, 2)) if call else [(name, site.code(node)) for name in names]
     both = (called,) if call else ("max", "min")
-    for (one, other), weight in fading([pair for pair in pairs if pair[0] != pair[1]], step=0.2):
+    for (one, other), weight in by_rank([pair for pair in pairs if pair[0] != pair[1]], step=0.2):
         for name in both:
             yield site.replace(node, f"{name}({one}, {other})", weight=weight)
 

@@ -14,7 +14,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site, wrapped
-from workers.repair.engines.search.option_weights import fading
+from workers.repair.engines.search.option_weights import by_rank
 from workers.repair.engines.search.predicates import predicates
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement
@@ -75,7 +75,7 @@ def empty_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
 def _guarded(site: Site, header: str) -> Iterator[Edit]:
     """Each value that the statement uses, asked for in `header`, with each way to leave early."""
     for rank, name in enumerate(used_values(site)[:5]):
-        for code, weight in fading(exits(site), step=0.15):
+        for code, weight in by_rank(exits(site), step=0.15):
             yield from site.insert_before((header.format(name), f"    {code}"), weight=weight / (1 + rank / 3))
 
 
@@ -90,7 +90,7 @@ def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edi
     keys = [n for n in site.unit.nodes() if isinstance(n, cst.Subscript) and isinstance(n.slice[0].slice, cst.Index)]
     conditions += [f"{site.code(n.slice[0])} {word} {site.code(n.value)}" for n in keys for word in ("in", "not in")]
     body = [site.step + line for line in site.text_lines()]
-    for condition, weight in fading(conditions, step=0.15):
+    for condition, weight in by_rank(conditions, step=0.15):
         yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
 
@@ -139,7 +139,7 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     named = (raised,) if raised in (*vars(builtins), *_own(site)) else ()
     options = [name for name in dict.fromkeys((*named, *_own(site), *_COMMON)) if name not in old]
     place, around = site.region.outer_span(node.type), site.region.span(node.type)
-    for name, weight in fading(options):
+    for name, weight in by_rank(options):
         both = (name, f"({old}, {name})")
         for code, worth in zip(both[::-1] if name in named else both, (1.0, 0.9), strict=True):
             yield site.splice(*place, code, weight=weight * worth, around=around)
@@ -211,7 +211,7 @@ def synthesised_exit(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     looped = isinstance(site.parent(site.parent(node)), (cst.For, cst.While)) and site.siblings[-1] is node
     for put, share in ((site.insert_before, 1.0), (site.insert_after, 0.9)) if looped else ((site.insert_before, 1.0),):
         for condition, worth in conditions:
-            for code, weight in fading(_exits(site)):
+            for code, weight in by_rank(_exits(site)):
                 yield from put((f"if {condition}:", f"{site.step}{code}"), weight=worth * weight * share)
 
 

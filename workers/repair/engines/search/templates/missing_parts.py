@@ -15,7 +15,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site, wrapped
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.templates import template
@@ -85,19 +85,19 @@ def _parts(node: cst.CSTNode, test: cst.BaseExpression, site: Site) -> Iterator[
     decided = set(ruled(node, site))
     others.sort(key=lambda n: n not in decided)
     like = islice((code for n in others for code in _siblings(n, site)), _MOST)
-    for code, weight in fading(like, first=0.7, step=0.1):
+    for code, weight in by_rank(like, first=0.7, step=0.1):
         yield from _either(code, weight)
-    for code, weight in fading(_needed(node, test, site), first=0.9, step=0.15):
+    for code, weight in by_rank(_needed(node, test, site), first=0.9, step=0.15):
         yield code, "and", weight
         yield negated(code), "or", weight * 0.8
-    for code, weight in fading(_of_types(test, site), first=0.6):
+    for code, weight in by_rank(_of_types(test, site), first=0.6):
         yield from _either(code, weight)
-    for code, weight in fading(_same(test, site), first=0.5, step=0.15):
+    for code, weight in by_rank(_same(test, site), first=0.5, step=0.15):
         yield negated(code), "and", weight
         yield code, "or", weight * 0.8
-    for code, weight in fading(_asked_elsewhere(test, site), first=0.6, step=0.15):
+    for code, weight in by_rank(_asked_elsewhere(test, site), first=0.6, step=0.15):
         yield from _either(code, weight, same=True)
-    for code, weight in fading(atoms(site), step=0.1):
+    for code, weight in by_rank(atoms(site), step=0.1):
         yield from _either(code, weight, same=True)
 
 
@@ -114,7 +114,7 @@ def _likes(part: cst.BaseExpression, site: Site) -> Iterator[Part]:
     """`a == "x"` gives `or a == "y"`, and for an exception `and a != "y"`; `a != "x"` gives `and a != "y"`."""
     first = part.comparisons[0].operator if isinstance(part, cst.Comparison) else None
     denies = isinstance(first, (cst.NotEqual, cst.NotIn, cst.IsNot)) or _is_negated(part, site)
-    for code, weight in fading(_siblings(part, site), step=0.2):
+    for code, weight in by_rank(_siblings(part, site), step=0.2):
         written = f"not {code}" if _is_negated(part, site) else code
         yield written, "and" if denies else "or", weight
         yield negated(written), "or" if denies else "and", weight * 0.7
@@ -154,8 +154,8 @@ def _instead(node: cst.CSTNode, site: Site) -> list[str]:
             words = (word for word in sorted(shown.words) if word.isidentifier() and not keyword.iskeyword(word))
             fitting = (word for word in dict.fromkeys((*near, *words)) if _style(word) == _style(name))
             alike = [word for word in fitting if word != name and word in shown.words]
-            close = alike if name.isupper() else [word for word in alike if likeness(word, name) >= _ALIKE]
-            ranked = sorted(close, key=lambda word: -likeness(word, name))
+            close = alike if name.isupper() else [word for word in alike if similarity(word, name) >= _ALIKE]
+            ranked = sorted(close, key=lambda word: -similarity(word, name))
             return [f"{site.code(node.value)}.{word}" for word in ranked[:_FEW]]
     return []
 
@@ -176,7 +176,7 @@ def _texts(text: str, shown: Iterable[str]) -> list[str]:
         del counts[text]
         return sorted(counts, key=lambda letter: (letter.isspace() != text.isspace(), counts[letter]))[:_FEW]
     near = (each for each in shown if each != text and len(each) <= _LONGEST)
-    return sorted(near, key=lambda each: -likeness(each, text))[:_FEW]
+    return sorted(near, key=lambda each: -similarity(each, text))[:_FEW]
 
 
 def _quoted(text: str, quote: str) -> str:
@@ -219,7 +219,7 @@ def _values(test: cst.BaseExpression, site: Site) -> list[str]:
 def _asked_elsewhere(test: cst.BaseExpression, site: Site) -> list[str]:
     text = site.code(test)
     asked = [each.code for each in site.module.conditions if each.names <= site.names and each.code != text]
-    return sorted(asked, key=lambda code: -likeness(code, text))[:_MOST]
+    return sorted(asked, key=lambda code: -similarity(code, text))[:_MOST]
 
 
 _OPPOSITES: dict[type[ast.cmpop], str] = {
@@ -268,7 +268,7 @@ def value_or_default(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     text = site.code(node)
     yield from site.replacements(node, (f"{text} or {empty}" for empty in _EMPTY), weight=0.7, step=0.2)
     if isinstance(node, (cst.Call, cst.Subscript)):
-        for asked, worth in fading((*_separators(node, site), *_values(node, site)[:2])):
+        for asked, worth in by_rank((*_separators(node, site), *_values(node, site)[:2])):
             yield from site.replacements(
                 node, (f"{text} if {asked} else {empty}" for empty in ("0", "None", '""', "[]")), weight=worth * 0.7
             )

@@ -14,7 +14,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.source_slice import below
 from workers.repair.engines.search.templates import template
 
@@ -47,7 +47,7 @@ def is_target(node: cst.CSTNode, site: Site) -> bool:
 def alike(name: str, options: Sequence[str]) -> list[str]:
     """Other names, the most alike first; among equals, the nearest in scope."""
     others = [option for option in dict.fromkeys(options) if option != name]
-    return sorted(others, key=lambda option: -round(likeness(name, option), 1))
+    return sorted(others, key=lambda option: -round(similarity(name, option), 1))
 
 
 def bound_in_statement(site: Site) -> list[str]:
@@ -109,9 +109,9 @@ def misnamed_definition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`def totl` → `def total`, when that is the name that others ask for."""
     wanted = site.clues.imported or site.clues.attribute or site.clues.undefined
     if wanted and isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.name.value != wanted:
-        yield site.token(node.name, wanted, weight=likeness(node.name.value, wanted))
+        yield site.token(node.name, wanted, weight=similarity(node.name.value, wanted))
     if wanted and isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name) and site.function is None:
-        yield site.token(node.target, wanted, weight=likeness(node.target.value, wanted))
+        yield site.token(node.target, wanted, weight=similarity(node.target.value, wanted))
 
 
 def _is_called(node: cst.CSTNode, site: Site) -> bool:
@@ -204,12 +204,12 @@ def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     read = [n.attr.value for n in site.body if isinstance(n, cst.Attribute)]
     known_here = alike(name, members(node, site))[:60] or [*alike(name, read)[:12], *_beside(node, site)[:24]]
     known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
-    others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
+    others = [option for option in alike(name, known)[:12] if similarity(name, option) >= 0.45]
     if site.clues.attribute == name:
         others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:12])))
     options = [option for option in dict.fromkeys((*known_here, *others)) if not option.startswith("__")]
     options = [*_same_of_base(node, site), *_own_field(node, site), *options]
-    for option, weight in fading(options, step=0.12):
+    for option, weight in by_rank(options, step=0.12):
         yield site.token(node.attr, option, weight=weight * focus, around=node)
 
 
@@ -252,9 +252,9 @@ def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     name, base, parent = node.attr.value, site.code(node.value), site.parent(node)
     owners = [scope.name for scope in site.project.classes_having(name)]
     known = dict.fromkeys((*members(node, site), *site.module.parts.get(base, ())))
-    named = [hop for hop in known if any(likeness(hop.strip("_"), owner) >= 0.6 for owner in owners)]
+    named = [hop for hop in known if any(similarity(hop.strip("_"), owner) >= 0.6 for owner in owners)]
     intermediates = [hop for hop in dict.fromkeys((*site.module.intermediates.get(name, ()), *named)) if hop != name]
-    for hop, weight in fading(intermediates[:10]):
+    for hop, weight in by_rank(intermediates[:10]):
         yield site.token(node.attr, f"{hop}.{name}", weight=weight, around=node)
     if isinstance(node.value, cst.Attribute):
         yield site.replace(node, f"{site.code(node.value.value)}.{name}", weight=0.8)
@@ -352,7 +352,7 @@ def missing_import(node: cst.Name, site: Site) -> Iterator[Edit]:
     if not is_read(node, site) or node.value in site.names:
         return
     span = site.region.span(node)
-    for line, weight in fading(import_lines(node.value, site)):
+    for line, weight in by_rank(import_lines(node.value, site)):
         yield Edit(splices=(), around=span, imports=(line,), weight=weight)
 
 

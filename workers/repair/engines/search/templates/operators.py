@@ -13,7 +13,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site, precedence
-from workers.repair.engines.search.option_weights import fading
+from workers.repair.engines.search.option_weights import by_rank
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement, is_target
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, TEXT, comparable, outer
@@ -102,7 +102,7 @@ def assignment_to_augmented(node: cst.Assign, site: Site) -> Iterator[Edit]:
     """`a = b` → `a += b`, `a -= b`, `a |= b`: an accumulation that forgot what it had."""
     target = node.targets[0].target
     if len(node.targets) == 1 and isinstance(target, (cst.Name, cst.Attribute, cst.Subscript)):
-        for sign, weight in fading(("+=", "-=", "*=", "|=")):
+        for sign, weight in by_rank(("+=", "-=", "*=", "|=")):
             code = f"{site.code(target)} {sign} {site.code(node.value)}"
             yield site.token(node, code, weight=weight)
 
@@ -147,13 +147,13 @@ def comparison_and_operand(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     signs = _COMPARISONS.get(site.code(target.operator), ())[:5]
     if len(node.comparisons) > 1 or site.code(target.comparator) == "None":
         return
-    for sign, worth in fading(signs):
+    for sign, worth in by_rank(signs):
         for side, other in ((target.comparator, node.left), (node.left, target.comparator)):
             text, kind, rest = site.code(side), site.kind(site.code(side)), site.code(other)
             same = [n for n in site.live if comparable(kind, site.kind(n)) and n not in (text, rest)]
             number = outer(kind) in ("", NUMBER) and not isinstance(side, cst.SimpleString)
             near = list(shifted(side, site)) if number else []
-            for code, weight in fading((*near, *same[:6]), step=0.2):
+            for code, weight in by_rank((*near, *same[:6]), step=0.2):
                 pair = (rest, code) if side is target.comparator else (code, rest)
                 yield site.replace(node, f"{pair[0]} {sign} {pair[1]}", weight=worth * weight)
 
@@ -193,7 +193,7 @@ def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     if is_target(node, site) or (isinstance(parent, cst.Arg) and parent.star):
         return
     text, kind = site.code(node), outer(site.kind(site.code(node)))
-    for value, weight in fading((v for v in operands(site, kind or NUMBER) if v != text), step=0.2):
+    for value, weight in by_rank((v for v in operands(site, kind or NUMBER) if v != text), step=0.2):
         for sign, worth in _JOINING.get(kind or NUMBER, {}).items():
             yield site.replace(node, f"{site.operand(node, 12)} {sign} {value}", weight=weight * worth)
         if kind in (TEXT, SEQUENCE):

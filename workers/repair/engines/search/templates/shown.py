@@ -14,7 +14,7 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.evidence import TextChange
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.values import quoted
 from workers.repair.engines.search.type_inference import TEXT, may_be
@@ -33,7 +33,7 @@ def text_as_expected(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         return
     text = _bare(node, site)
     changed = (code for change in site.evidence.changes for code in _changed(text, change) if isinstance(node, texts))
-    for code, weight in fading(code for code in dict.fromkeys((*_instead(text, site), *changed)) if code != text):
+    for code, weight in by_rank(code for code in dict.fromkeys((*_instead(text, site), *changed)) if code != text):
         yield site.token(node, code, weight=weight)
 
 
@@ -50,7 +50,7 @@ def _instead(text: str, site: Site) -> Iterator[str]:
         whole = site.function is not None and any(value in pair for pair in site.evidence.pairs)
         for other in (*site.evidence.instead_of(value), *near):
             if isinstance(other, str) and isinstance(value, str):
-                yield from () if whole and likeness(value, other) < _ALIKE else (quoted(other, text[-1]),)
+                yield from () if whole and similarity(value, other) < _ALIKE else (quoted(other, text[-1]),)
             elif site.function is None:
                 yield repr(other)
 
@@ -74,8 +74,8 @@ def misspelt_word(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         return
     text, shown = _bare(node, site), site.evidence.words
     for word in dict.fromkeys(re.findall(r"[^\W\d_]{4,}", text)) if len(text) <= _LONGEST else ():
-        near = [other for other in shown if word not in shown and likeness(word, other) >= _ALIKE]
-        for other, weight in fading(sorted(near, key=lambda other: (-likeness(word, other), other))[:2]):
+        near = [other for other in shown if word not in shown and similarity(word, other) >= _ALIKE]
+        for other, weight in by_rank(sorted(near, key=lambda other: (-similarity(word, other), other))[:2]):
             yield site.token(node, re.sub(rf"\b{word}\b", other, text), weight=weight)
 
 
@@ -98,7 +98,7 @@ def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
     like = [given for call in site.module.calls if call.name == name for given in call.arguments if "=" in given]
     shown = [code for code in site.evidence.keywords if not known or code.partition("=")[0] in known]
     options = [code.partition("=") for code in dict.fromkeys((*shown, *like)) if code.partition("=")[0].isidentifier()]
-    for (keyword, _, value), weight in fading(options[:12], step=0.15):
+    for (keyword, _, value), weight in by_rank(options[:12], step=0.15):
         if keyword in given:
             yield site.replace(given[keyword].value, value, weight=weight, around=node)
         else:
@@ -127,7 +127,7 @@ def shown_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     values = [site.code(element.value) for element in node.elements]
     more = (*_siblings(values[-1], values, site), *_namesakes(node.elements[-1].value, values, site))
-    for code, weight in fading(more):
+    for code, weight in by_rank(more):
         yield _put_together(node, [*values, code], site, weight)
     for index in reversed(range(len(values))) if 1 < len(values) <= 6 else ():
         yield _put_together(node, values[:index] + values[index + 1 :], site, 0.4)
@@ -143,14 +143,14 @@ def _namesakes(last: cst.BaseExpression, values: list[str], site: Site) -> list[
         near = [*site.callables, *site.module.variables] if isinstance(last, cst.Name) else []
     fitting = [code for code in dict.fromkeys(near) if code not in values]
     shown, text = site.evidence.words, site.code(last)
-    return sorted(fitting, key=lambda code: (code.rpartition(".")[2] not in shown, -likeness(code, text)))[:8]
+    return sorted(fitting, key=lambda code: (code.rpartition(".")[2] not in shown, -similarity(code, text)))[:8]
 
 
 def _siblings(last: str, values: list[str], site: Site) -> list[str]:
     """Shown literals of the kind of `last`, the most alike first."""
     if last[:1] in "'\"":
         quoted = [repr(text) if last[0] == "'" else f'"{text}"' for text in site.evidence.strings if '"' not in text]
-        return sorted((code for code in quoted if code not in values), key=lambda code: -likeness(code, last))[:8]
+        return sorted((code for code in quoted if code not in values), key=lambda code: -similarity(code, last))[:8]
     return [code for code in site.evidence.numbers if code not in values][:6] if last[:1].isdigit() else []
 
 

@@ -14,7 +14,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import empties
@@ -102,7 +102,7 @@ def indented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if inner is not None:
         indent = site.text_before(inner.body[0])
         start = site.lines_of(node)[0]
-        for last, weight in fading(siblings[index : index + _LONGEST_RUN], step=0.5):
+        for last, weight in by_rank(siblings[index : index + _LONGEST_RUN], step=0.5):
             if indent.strip() or _holds_long_string(last, site):
                 return
             lines = site.region.text(start, site.lines_of(last)[1]).splitlines()
@@ -154,7 +154,7 @@ def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that is missing."""
     if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
         return
-    for text, weight in fading(list(_updates(site))[:40], step=0.12):
+    for text, weight in by_rank(list(_updates(site))[:40], step=0.12):
         if isinstance(node, cst.SimpleStatementLine):
             yield from site.insert_before((text,), weight=weight)
         if not _ends_in_a_jump(node):
@@ -213,7 +213,7 @@ def missing_call(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     used = [n.func for n in site.body if isinstance(n, cst.Call) and isinstance(n.func, cst.Attribute)]
     files = dict.fromkeys(site.code(func.value) for func in used if func.attr.value in _OF_FILES)
     usual = [f"{file}.{call}" for file in files for call in ("seek(0)", "close()", "flush()")]
-    for code, weight in fading(dict.fromkeys((*usual, *(act.code for act in fitting[:16]))), step=0.15):
+    for code, weight in by_rank(dict.fromkeys((*usual, *(act.code for act in fitting[:16]))), step=0.15):
         if not _ends_in_a_jump(node):
             yield from site.insert_after((code,), weight=weight)
         yield from site.insert_before((code,), weight=weight * 0.9)
@@ -229,7 +229,7 @@ def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     documented = site.function is not None and ast.get_docstring(site.function.node) and len(node.body.body) > 1
     first = node.body.body[1 if documented else 0]
     indent, at = site.text_before(first), site.lines_of(first)[0]
-    for value, weight in fading(empties(rf"\b{re.escape(name)}\b", site.code(node)), step=0.1):
+    for value, weight in by_rank(empties(rf"\b{re.escape(name)}\b", site.code(node)), step=0.1):
         yield site.splice(at, at, f"{indent}{name} = {value}\n", weight=weight)
 
 
@@ -267,7 +267,7 @@ def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     start = site.region.span(node)[0]
     word = site.region.text(start, start + 5).partition(" ")[0]
     other = {"while": ("if",), "if": ("while", "elif"), "elif": ("if",)}.get(word, ())
-    for code, weight in fading(other):
+    for code, weight in by_rank(other):
         if not (isinstance(node, cst.If) and node.orelse and code == "while"):
             around = (start, site.region.line_end(start))
             yield site.splice(start, start + len(word), code, weight=weight, around=around)
@@ -284,7 +284,7 @@ def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if node is not site.unit.node or site.definition is None or index < len(siblings) - 1 or _ends_in_a_jump(node):
         return
     receiver = (site.receiver,) if site.receiver else ()
-    for code, weight in fading((*_at_hand(site), "True", "False", "None", *receiver), step=0.15):
+    for code, weight in by_rank((*_at_hand(site), "True", "False", "None", *receiver), step=0.15):
         yield from site.insert_after((f"return {code}",), weight=weight)
 
 
@@ -317,7 +317,7 @@ def _made(site: Site) -> list[str]:
         return []
     name, parameters = function.signature.name, set(function.parameters)
     members = [m for m in site.module.members(function.owner) if m != name] if function.receiver else []
-    called_like = sorted(members, key=lambda member: -likeness(member, name))[:4]
+    called_like = sorted(members, key=lambda member: -similarity(member, name))[:4]
     calls = [call.code for call in site.module.calls if parameters & call.names and call.names <= site.names]
     return [*(f"{function.receiver}.{m}" for m in called_like), *(c for c in calls[:12] if len(c) < _LONGEST_CALL)]
 
@@ -333,5 +333,5 @@ def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
     receiver = (site.receiver,) if site.receiver else ()
     if not indent.strip():
-        for code, weight in fading((*_at_hand(site), *receiver, "True", "False"), step=0.15):
+        for code, weight in by_rank((*_at_hand(site), *receiver, "True", "False"), step=0.15):
             yield site.splice(at, at, f"{newline}{indent}return {code}\n", weight=weight)

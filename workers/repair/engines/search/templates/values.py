@@ -15,7 +15,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.option_weights import fading, likeness
+from workers.repair.engines.search.option_weights import by_rank, similarity
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import signatures
@@ -71,8 +71,8 @@ def _shown(value: str, site: Site) -> list[str]:
     if len(value) == 1:
         return [c for c in (*_DELIMITERS.get(value, ""), *site.examples.characters[:10]) if c != value]
     words = dict.fromkeys((*site.examples.strings, *site.examples.words))
-    near = [word for word in (*site.evidence.strings, *words) if word != value and likeness(value, word) >= 0.6]
-    return sorted(near, key=lambda word: -likeness(value, word))[:8]
+    near = [word for word in (*site.evidence.strings, *words) if word != value and similarity(value, word) >= 0.6]
+    return sorted(near, key=lambda word: -similarity(value, word))[:8]
 
 
 _DELIMITERS = {
@@ -94,7 +94,7 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     texts = [n for n in site.body if isinstance(n, cst.SimpleString)] if _is_key(node, site) else []
     fitting = [*(n.evaluated_value for n in texts if _is_key(n, site)), *(site.evidence.strings if texts else ())]
     known = dict.fromkeys((*named, *site.module.strings, *(text for text in fitting if isinstance(text, str))))
-    order = {text: (text != site.clues.key, -fitting.count(text), -likeness(value, text)) for text in known}
+    order = {text: (text != site.clues.key, -fitting.count(text), -similarity(value, text)) for text in known}
     alike = sorted((text for text in known if text != value), key=lambda text: order[text])
     forms = dict.fromkeys(
         (value.strip(), f"{value} ", f" {value}", value.lower(), value.upper(), "", " ", f"{value}\\n")
@@ -104,9 +104,9 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     forms.pop(value, None)
     quote = node.value[-1]
     yield from site.replacements(node, (quoted(text, quote) for text in alike[:12]), step=0.2)
-    for text, weight in fading(_shown(value, site), first=0.7, step=0.2):
+    for text, weight in by_rank(_shown(value, site), first=0.7, step=0.2):
         yield site.replace(node, quoted(text, quote), weight=weight)
-    for text, weight in fading(forms, first=0.6):
+    for text, weight in by_rank(forms, first=0.6):
         yield site.replace(node, f"{quote}{text}{quote}", weight=weight)
 
 
@@ -129,7 +129,7 @@ def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit
     elif isinstance(node, cst.Name) and node.value in site.variables:
         taken = (cst.Arg, cst.Assign, cst.Return, cst.Comparison, cst.ComparisonTarget, cst.Index)
         options = ("0", "1", "None", "True", "False", '""', *_literals(site))
-        for code, weight in fading(options if isinstance(site.parent(node), taken) else (), first=0.6):
+        for code, weight in by_rank(options if isinstance(site.parent(node), taken) else (), first=0.6):
             yield site.replace(node, code, weight=weight)
 
 
@@ -196,7 +196,7 @@ def _own_conversions(text: str, site: Site) -> list[str]:
         beside = around is not None and function.owner == around.owner
         name = f"{site.receiver}.{signature.name}" if function.receiver and site.receiver and beside else signature.name
         if "." in name or function.qualname in site.callables:
-            alike = likeness(text.rpartition(".")[2], signature.parameters[0])
+            alike = similarity(text.rpartition(".")[2], signature.parameters[0])
             likely[name] = likely.get(name, 0.1 * min(found[signature.name], 3)) + alike
     return [name for name in sorted(likely, key=lambda name: -likely[name]) if name not in text][:_MOST_CONVERSIONS]
 
@@ -357,7 +357,7 @@ def regex_detail(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     if len(text) > LONGEST or not _is_expression(node, text, site):
         return
     found = [text[: m.start()] + m.expand(new) + text[m.end() :] for o, new in _CHANGES for m in re.finditer(o, text)]
-    for changed, weight in fading(list(dict.fromkeys(found))[:MOST], step=0.1):
+    for changed, weight in by_rank(list(dict.fromkeys(found))[:MOST], step=0.1):
         if changed != text and quote not in changed:
             yield site.token(node, f"{prefix or 'r'}{quote}{changed}{quote}", weight=weight)
 
@@ -391,7 +391,7 @@ def number_everywhere(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
         near = [str(int(node.value) + 1), str(int(node.value) - 1)]
         options = dict.fromkeys((*near, *site.examples.numbers[:6]))
         others = [n for n in nodes if n is not node] if len(nodes) <= _FEW else []
-        for code, weight in fading(option for option in options if option != node.value):
+        for code, weight in by_rank(option for option in options if option != node.value):
             pairs = [(node, other) for other in others if len(nodes) > 2]
             for changed, worth in ((nodes, weight), *((pair, weight * 0.6) for pair in pairs)):
                 splices = tuple(Splice(*site.region.span(each), code) for each in changed)
