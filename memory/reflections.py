@@ -12,7 +12,7 @@ from memory.model import AttemptOutcome, Failure, NearMiss, Reflection, RetryMod
 from memory.store import Store
 
 MOST_RECALLED = 30
-"""So many of a repository's latest reflections are looked at."""
+"""How many of a repository's latest reflections are looked at."""
 
 MOST_RULED_OUT = 1000
 """Candidates that one reflection names: 8 bytes each."""

@@ -22,7 +22,7 @@ PSEUDO_REPAIRS = 8.0
 BOUNDS = (0.2, 5.0)
 
 QUOTA = 200
-"""So many attempts of one repository count, the first given: none may say alone how all others are repaired."""
+"""How many attempts of one repository count, the first given: none may say alone how all others are repaired."""
 
 
 def edit_weights(
@@ -93,7 +93,7 @@ KIN = 0.75
 """What a verdict counts for the other templates of its strategy, and, times that, for other families of failures."""
 
 HALF_LIFE = 4
-"""After so many later verdicts on a strategy in its repository, a verdict counts a half: tastes change."""
+"""The number of later verdicts on a strategy in its repository after which a verdict counts a half: tastes change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the command line without GitHub loads nothing of it
     from workers.github.minting import MintingClient
 
 IN_FLIGHT = timedelta(seconds=90)
-"""So long another job's request may be under way."""
+"""How long another job's request may be under way."""
 
 LATE = timedelta(minutes=5)
 """After so long what GitHub does after our time-out is done."""

@@ -145,7 +145,7 @@ class StartCi(msgspec.Struct, frozen=True, kw_only=True, tag="ci.1"):
 
 
 POLLED_FOR = timedelta(days=30)
-"""So long are the reactions to a post polled. Those on a pull request are read once more when it is closed."""
+"""How long the reactions to a post are polled. Those on a pull request are read once more when it is closed."""
 
 
 class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):

@@ -246,7 +246,7 @@ def _plain(table: TextTable, out: Console) -> None:
 INTERRUPTED = 128 + signal.SIGINT
 
 SILENT_AT_MOST, SILENT_IN_A_LOG = 10.0, 30.0
-"""After so many seconds without a step the last one is printed again, on a terminal and off one."""
+"""Seconds without a step after which the last one is printed again, on a terminal or not."""
 
 
 class Progress:

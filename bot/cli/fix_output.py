@@ -18,7 +18,7 @@ THEME = "ansi_dark"
 """Of code: colours that the terminal chooses itself, so that they can be read on a light one too."""
 
 SHOWN = 10
-"""So many of a kind are listed: failing tests, what was set aside, files that were not read."""
+"""How many of each kind are listed: failing tests, what was set aside, files that were not read."""
 
 
 def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: bool, detail: Detail) -> None:

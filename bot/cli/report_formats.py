@@ -32,7 +32,7 @@ Json = dict[str, object]
 HOME_PAGE = "https://github.com/OWNER/apprentice"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 SHOWN_PER_LEVEL = 10
-"""So many annotations of one level GitHub shows of a step."""
+"""The number of annotations of one level that GitHub shows for a step."""
 
 
 # ── SARIF 2.1.0 ──────────────────────────────────────────────────────────────────────────────────────────────────────

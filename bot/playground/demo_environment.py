@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 300.0
 READY_SECONDS = 90.0
 SEED = 7
 HELD_BACK = 200
-"""So many lines of the log are printed where a step fails."""
+"""How many lines of the log are printed where a step fails."""
 
 _ROUTINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{15}Z \[info ")
 """Lines of the log that are no warning. What a job does is printed without a time."""

@@ -23,7 +23,7 @@ from memory.store.evidence import HALF_LIFE
 from memory.store.experiences import WHOLE, Floats, IndexEntry
 
 CAPACITY = 50_000
-"""So many experiences are kept before the oldest are forgotten, proven ones last: exact search of all takes tens of milliseconds."""
+"""How many experiences are kept before the oldest are forgotten, proven ones last: exact search of all takes tens of milliseconds."""
 
 SPARE = 0.05
 """The share of the capacity that is made free at once, so that forgetting is rare."""
@@ -38,7 +38,7 @@ LONGEST_CITED = 200_000
 """A file of more characters than this is not searched for cited code."""
 
 MOST_ALIKE = 1000
-"""So many remembered cases are evidence for a choice. Each says little, and what they say together grows with their number."""
+"""How many remembered cases are evidence for a choice. Each says little, and what they say together grows with their number."""
 
 UNLIKE = 0.5
 """The cosine up to which two failures have no more in common than any two: of unrelated ones it is 0.3 to 0.5."""

@@ -41,7 +41,7 @@ from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover, run_tests
 
 SECONDS_FOR_ANOTHER_PLAN = 300.0
-"""After so many seconds no further plan is begun, and no plan is mended any more."""
+"""The seconds after which no further plan is begun, and no plan is mended any more."""
 
 TRIAL_SECONDS, LONGER_TRIAL_SECONDS, TRIAL_OUTPUT_KB = 45.0, 120.0, 64 << 10
 """What the tests get to show what a plan is worth, the longer where none ended; a slower suite is judged by those that ran."""

@@ -229,7 +229,7 @@ def learnings_at(mirror: Mirror, base: str) -> Learnings | None:
 
 
 ANSWERS_A_DAY = 20
-"""So many new issues of one repository are looked into a day without a command."""
+"""How many new issues of one repository are looked into a day without a command."""
 
 
 def locate_issue(job: LocateIssue, context: JobContext) -> Sequence[Job]:

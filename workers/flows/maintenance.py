@@ -77,7 +77,7 @@ CALLS_AT_ONCE = 70
 """Pages and requests of one job. The sweeper enqueues one a minute while there is more: GitHub allows an App 5,000 an hour."""
 
 MOST_FAILURES = 5
-"""After so many requests of one page that GitHub failed at it counts as away."""
+"""The number of failed requests for one page after which GitHub counts as unavailable."""
 
 REFUSED = frozenset({400, 413, 415})
 """The web process answers so to what it will never store."""

@@ -154,7 +154,7 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
 # ── Fixes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 MOST_FIXES = 100
-"""So many of a repository's latest fixes are looked for in what is merged."""
+"""How many of a repository's latest fixes are looked for in what is merged."""
 
 
 def repair_of(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 LOOKS = 3
-"""So often a job looks at a pull request that GitHub shows as it was before: its answers can lag behind its events by seconds."""
+"""How often a job looks at a pull request that GitHub shows as it was before: its answers can lag behind its events by seconds."""
 
 
 def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> str:

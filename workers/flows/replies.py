@@ -66,7 +66,7 @@ def remove_duplicate(job: RemoveDuplicate, context: JobContext) -> Sequence[Job]
 
 
 REPLIES_TO_OUTSIDERS = 30
-"""So many a day for one installation of the App: beyond, strangers get silence, and the log a line."""
+"""Replies a day for one installation of the App: beyond that, strangers get none, and the log gets a line."""
 
 
 def reply_to_outsider(

@@ -111,7 +111,7 @@ def _decide_and_post(this: Round, read: Reviewed) -> None:
 
 
 REVIEWS_FOR_OUTSIDERS = 200
-"""So many commits of outsiders' pull requests a day are reviewed without a command, for one installation of the App."""
+"""How many commits of outsiders' pull requests are reviewed a day without a command, for one installation of the App."""
 
 
 def _refuse_flood(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> None:

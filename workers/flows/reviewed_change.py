@@ -98,7 +98,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 HEAD_REPAIR_SECONDS = 90.0
-"""For so long at most a review looks for a repair of the head; `apprentice fix` looks longer."""
+"""The longest time that a review looks for a repair of the head; `apprentice fix` looks longer."""
 
 
 HEAD_REPAIR_BESIDE_CULPRIT_SECONDS = 30.0

@@ -148,7 +148,7 @@ LONGEST_RESET = 3600.0
 """GitHub's limits begin anew within an hour."""
 
 DEFAULT_WAIT = 60.0
-"""So many seconds GitHub asks to wait where its answer does not say."""
+"""The seconds that GitHub asks to wait where its answer does not say."""
 
 
 def _is_limit(status: int, message: str, errors: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> bool:

@@ -35,7 +35,7 @@ ANSWER_SECONDS = 150.0
 """How long a worker waits; the minting process repeats a read of GitHub's a few times."""
 REQUEST_SECONDS = 10.0
 MOST_A_MINUTE = 120
-"""So many requests for tokens, and as many about the webhook's log: a search for lost webhooks must not take a job's token."""
+"""How many requests for tokens, and as many about the webhook's log: a search for lost webhooks must not take a job's token."""
 _PR_SET_DUMPABLE = 4
 _log = structlog.get_logger()
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from workers.review.findings import rule_of
 from workers.review.project_options import RuffOptions
 
 MOST_VERDICTS = 20
-"""So many verdicts are tried until a decision changes."""
+"""How many verdicts are tried, at most, until a decision changes."""
 
 MOST_TRIED = 5
 """Rules that are tried as an example of what feedback changes."""

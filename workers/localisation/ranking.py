@@ -35,7 +35,7 @@ NAMES, PAST, DEFINED, PLACE = 0.5, 0.5, 0.3, 1.0
 """The weight of each view; that of the words is 1."""
 
 ALIKE = 20
-"""So many earlier changes vote."""
+"""How many earlier changes vote."""
 
 LONGEST_QUERY = 20_000
 """Characters of an issue that are read."""

@@ -12,7 +12,7 @@ from workers.sandbox.tracing import ranges
 SHOWN_TESTS = 10
 SHOWN_FILES = 5
 SHOWN_ASIDE = 3
-"""So many tests are named of those that say nothing about the change."""
+"""How many of the tests that say nothing about the change are named."""
 
 
 def headline(tests: ComparedTests) -> str:

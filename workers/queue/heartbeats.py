@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # SQLAlchemy is slow to import
 
 BEAT_SECONDS = 10.0
 MISSED = 4
-"""After so many heartbeats that did not come a process counts as gone."""
+"""The number of missed heartbeats after which a process counts as gone."""
 _log = structlog.get_logger()
 
 

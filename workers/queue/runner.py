@@ -61,7 +61,7 @@ Flow = Callable[..., Sequence[Job]]
 
 MOST_ATTEMPTS = 8
 PATIENCE = timedelta(hours=24)
-"""So long a job waits for what is away."""
+"""How long a job waits for what is unavailable."""
 FIRST_DELAY = timedelta(seconds=5)
 LONGEST_DELAY = timedelta(minutes=15)
 _log = structlog.get_logger()

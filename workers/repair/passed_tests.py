@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from workers.sandbox.report import TestOutcome, TestReport, shortened
 
 SHOWN = 3
-"""So many tests are named in a reason."""
+"""How many tests a reason names."""
 
 
 def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:

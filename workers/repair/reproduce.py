@@ -228,7 +228,7 @@ def _representatives(tests: Sequence[str], seconds: Mapping[str, float]) -> tupl
 
 
 MOST_FAILING, FAILING_SECONDS, MOST_COVERING, COVERING_SECONDS = 50, 2.0, 80, 2.0
-"""So many failing tests at most, of so many seconds together and one in any case, and so many covering ones, judge candidates."""
+"""The most failing tests that judge candidates, the seconds that they may take together (one always does), and the most covering ones."""
 
 LARGEST_SOURCE = 1 << 20
 

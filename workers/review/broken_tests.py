@@ -16,7 +16,7 @@ LEAST_SECONDS = 5.0
 """No run is begun with less time than this."""
 
 FURTHER_RUNS = 3
-"""So often tests run again that seem broken and run no changed line but their own: with two runs a side, one that passes every
+"""How often tests run again that seem broken and run no changed line but their own: with two runs a side, one that passes every
 other time would be blamed on one change in sixteen, and a new one, which has one side, on one in four."""
 
 

@@ -119,7 +119,7 @@ PROOF_SECONDS = 300.0
 """Time for the test runs of the suggestions of one review; no run is begun after it."""
 
 SHOWN_FILES = 3
-"""So many of the files that are read are named in the progress."""
+"""How many of the files that are read the progress names."""
 
 Progress = Callable[[str], None]
 

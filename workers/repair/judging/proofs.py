@@ -10,7 +10,7 @@ from workers.repair.judging.ranking import PlausibleEdits, distinguishing_call, 
 from workers.repair.judging.suite_runs import Unproven
 
 PROOFS = 4
-"""So many candidates of one attempt are put to the proof."""
+"""How many candidates of one attempt are proven, at most."""
 
 Passing = Callable[[Sequence[Candidate], Mapping[str, float]], frozenset[Candidate]]
 """Which candidates pass the given tests too, each of which needs so many seconds."""

@@ -33,7 +33,7 @@ PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
 """What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""
 
 REPEATS = 2
-"""So often the whole suite runs with a patch."""
+"""How often the whole suite runs with a patch."""
 
 TIME_IS_UP = "the time was used up before it could be proven"
 

@@ -241,7 +241,7 @@ def changed_characters(before: str, after: str) -> int:
 
 
 INPUTS, SECONDS = 240, 1.5
-"""So many calls are made on each candidate, for so many seconds of processor time at most."""
+"""How many calls are made on each candidate, and the most seconds of processor time for them."""
 
 CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
 

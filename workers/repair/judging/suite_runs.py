@@ -17,10 +17,10 @@ from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import TestRun
 
 FEW = 20
-"""So many of the tests that a patch breaks have to pass once more without it."""
+"""How many of the tests that a patch breaks have to pass once more without it."""
 
 FAILING_SAMPLE, PASSING_SAMPLE = 12, 36
-"""So many tests of each kind are traced, evenly chosen."""
+"""How many tests of each kind are traced, evenly chosen."""
 
 SHARE = 0.5
 """From this share on, of the tests that run the patched lines, those that fail are no coincidence."""
@@ -186,7 +186,7 @@ def _changed(file: Path, text: bytes) -> frozenset[int]:
 
 
 def _sample(tests: Sequence[str], most: int) -> list[str]:
-    """So many of them, evenly spread."""
+    """A number of them, evenly spread."""
     return [tests[number * len(tests) // most] for number in range(most)] if len(tests) > most else list(tests)
 
 

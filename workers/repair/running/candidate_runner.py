@@ -41,10 +41,10 @@ CAPS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
 no more to the first than the least does: a test of half a second does not get thirty times that."""
 
 PLACES = (0, 8, 2)
-"""So many candidates may come to each level from below. Most that time out never end, and the first were the likeliest."""
+"""How many candidates may come to each level from below. Most that time out never end, and the first were the likeliest."""
 
 PATIENCE = 20
-"""So many steps are made on one level for each that is made on the next."""
+"""How many steps are made on one level for each that is made on the next."""
 
 
 def cap(level: int, usual: float) -> float:
@@ -119,7 +119,7 @@ QUICK_SECONDS = 0.05
 """Where a single test takes longer, a fork is not what a candidate costs."""
 
 SHARING_FAILURES = 4
-"""So often in a row an edit may leave traces, or defy being tried with others, before each is tried apart."""
+"""How often in a row edits may leave traces, or fail to be tried together, before each is tried apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -242,7 +242,7 @@ SLACK, MARGIN_SECONDS = 3.0, 2.0
 """Unedited tests may compute so many times what they computed before, and so much more."""
 
 SHARED_SECONDS = 10.0
-"""So much more at first: what several tests share is prepared by the first of them, which need not be one of these."""
+"""How much more at first: what several tests share is prepared by the first of them, which need not be one of these."""
 
 REPAIRED_SECONDS = 0.06
 """What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""

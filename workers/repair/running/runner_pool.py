@@ -25,7 +25,7 @@ from workers.repair.time_allowance import Deadline
 from workers.sandbox.run_tests import Project
 
 AHEAD, TOGETHER = 24, 12
-"""So many candidates are read before the verdict on the first of them, so many at once: the same numbers with any number
+"""How many candidates are read before the verdict on the first of them, and how many at once: the same with any number
 of runners, so that what is tried after a verdict does not depend on the machine."""
 
 

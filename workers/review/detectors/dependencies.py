@@ -65,7 +65,7 @@ _PYPI = re.compile(r"https://(?:test\.)?pypi\.org/simple/?$")
 MOST_NEW, MOST_PLACES = 1_000, 50
 """New requirements of a file that are looked at, and lines that one of them is looked for on."""
 _LEAST_PINNED = 3
-"""So many requirements must be pinned, and all but the new ones, before one that is not is a finding."""
+"""How many requirements must be pinned, and all but the new ones, before an unpinned one is a finding."""
 
 _ABOUT = {
     LOOKALIKE: (Severity.MAJOR, "`{0}` is one letter away from the popular `{1}`; make sure that it is meant."),

@@ -53,7 +53,7 @@ def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, 
 _REFUSED = 2
 _UNKNOWN = re.compile(r"(?:Unknown rule selector|Rule) `([A-Z]{1,5}[0-9]{0,4})`")
 MOST_REFUSED = 12
-"""So many codes of a repository that ruff does not know, or knows no more, are left out one by one."""
+"""How many codes of a repository that ruff does not know, or no longer knows, are left out one by one."""
 
 _UNREADABLE = "E902"
 _AT = ("", "[0-9]*/")

@@ -11,7 +11,7 @@ from workers.errors import BadInput
 from workers.repair.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 
 HEAD = 40
-"""So many of the likeliest candidates are tried strategy by strategy; what follows them is tried best first."""
+"""How many of the likeliest candidates are tried strategy by strategy; what follows them is tried best first."""
 
 NEAR = 0.75
 """A strategy is open as long as its next candidate scores so much of the best one: what a choice can cost is bounded."""

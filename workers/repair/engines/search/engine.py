@@ -36,7 +36,7 @@ machine, against the time of people. A turn takes seconds, and as much again of 
 Learned edits cost the less, the fewer of them are tried."""
 
 REPLAYED = 20
-"""So many learned edits are tried in a turn where one repaired the very same failure: elsewhere, most of them fit nothing."""
+"""How many learned edits are tried in a turn where one repaired the very same failure: elsewhere, most of them fit nothing."""
 
 SLICE = 0.25
 """The share of the time left that one strategy may use."""

@@ -21,7 +21,7 @@ from workers.repair.engines.search.scope import defined
 from workers.repair.outline import FunctionNode
 
 MOST_TESTS, MOST_SHOWN, LONGEST = 6, 60, 200
-"""So many failing tests are read, so many literals of a kind are kept, and none of more characters."""
+"""How many failing tests are read, how many literals of a kind are kept, and of how many characters at most."""
 
 _WORD = re.compile(r"[^\W\d]\w*|\d+")
 _DIFFERING = re.compile(r"^(?:[\w ]+ differ: )?(.+?) != (.+?)(?: : .*)?$")
@@ -102,7 +102,7 @@ class Evidence:
 
 
 NEARLY = 0.85
-"""So much of a text must be the same for it to be nearly another."""
+"""The share of a text that must be the same for it to be nearly another."""
 
 UNNAMED, UNCALLED = 0.64, 0.85
 """What a statement is worth without what the message names, and in a function that the failing tests do not name."""

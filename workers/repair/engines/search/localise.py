@@ -69,7 +69,7 @@ ORACLE = 0.3
 """What is left to lines that decide whether an assertion holds; see `_lowered`."""
 
 MOST_NAMED = 5000
-"""So many lines are suspected that are below a package which a test names."""
+"""How many lines below a package that a test names may be suspected."""
 
 _ORACLES = frozenset(
     {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__bool__", "__contains__"}

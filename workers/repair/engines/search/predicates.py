@@ -30,7 +30,7 @@ from workers.repair.engines.search.type_inference import (
 )
 
 MOST = 400
-"""So many predicates are thought of at a place, at most."""
+"""How many predicates are made for one place, at most."""
 
 _ORDER = (("==", 1.0), ("!=", 0.8), ("<", 0.8), (">", 0.8), ("<=", 0.7), (">=", 0.7))
 _LONGEST = 24

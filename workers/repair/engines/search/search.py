@@ -48,7 +48,7 @@ UNRAISING = 0.64
 """What a statement is worth that does not decide about an error, where a test waits for one in vain."""
 
 MADE = 16
-"""So many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
+"""How many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

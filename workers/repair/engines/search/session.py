@@ -41,7 +41,7 @@ from workers.sandbox.run_tests import Project
 REPORTED_EVERY, TRYING, SHOWN_LINES = 10.0, "editing", 3
 
 MOST_DEMANDED = 8
-"""So many of the tests that a proof found broken judge what is screened after it."""
+"""How many of the tests that a proof found broken judge what is screened after it."""
 
 SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 """Candidates of one edit before any of two are tried, and how often the near misses are looked at again."""
@@ -50,7 +50,7 @@ RESUMED = 40
 """Candidates of one edit before any of two, where there is something to build upon."""
 
 NARROWER = 60
-"""So many conditions are tried next in a statement of which an edit repairs the failing tests and breaks others."""
+"""How many conditions are tried next in a statement of which an edit repairs the failing tests and breaks others."""
 
 
 class SearchSession:

@@ -20,10 +20,10 @@ from memory.parsing import read_module
 from workers.repair.engines.search.option_weights import by_rank
 
 MOST, STEPS, TRIED = 60, 3, 12
-"""So many texts are offered, after so many edits one after the other at most; so many that did not end it are gone on from."""
+"""How many texts are offered, after how many edits in a row at most, and from how many that did not end it the search goes on."""
 
 PATIENCE, LONGEST = 20_000_000, 1000
-"""So many characters are parsed for one text, a few seconds' worth; of a line of more characters no token is edited."""
+"""How many characters are parsed for one text, a few seconds' worth, and the longest line of which a token is edited."""
 
 _HEADER = re.compile(r"\s*(?:if|elif|else|for|while|def|class|try|except|finally|with|async|match|case)\b")
 _TOP_LEVEL = re.compile(r"(?:async )?(?:def|class)\b|@")

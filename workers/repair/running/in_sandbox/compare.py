@@ -33,7 +33,7 @@ CALL_SECONDS = 0.06
 """What one call may compute: the tests' own usually take far less."""
 
 SLOW_CALLS = 12
-"""After so many calls that computed too long no more are made."""
+"""The number of calls that compute too long after which no more are made."""
 
 FUNCTIONS = 6
 PLAIN = (bool, int, float, str, bytes, list, tuple, dict, set, frozenset)

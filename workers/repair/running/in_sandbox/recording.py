@@ -21,7 +21,7 @@ from typing import NamedTuple
 from .codeswap import CO_OPTIMIZED
 
 MOST_PARTS, MOST_ITEMS = 4000, 500
-"""So many parts of one value are looked at, and so many items of an iterator are consumed."""
+"""How many parts of one value are looked at, and how many items of an iterator are consumed."""
 
 SHOWN_CHARACTERS = 160
 
@@ -141,7 +141,7 @@ def _state(value: object) -> dict[str, object]:
 # ── The calls of the tests ──
 
 CALLS_A_FUNCTION, CALLS = 24, 120
-"""So many calls are kept of one function, and of all."""
+"""How many calls are kept of one function, and of all."""
 
 COPYING_SECONDS = 1.0
 """Arguments are copied for so long; the calls after that go unrecorded."""

@@ -110,7 +110,7 @@ def phase(item: pytest.Item, hook: Callable[[], object]) -> list[BaseException]:
 
 
 FIRST_FAILING = 5
-"""So many failing tests are all run, however they end: how far an edit gets is worth knowing."""
+"""Up to this number all failing tests run, however they end: how far an edit gets is worth knowing."""
 
 ENOUGH_SECONDS = 2.0
 """But no more than may compute for so long together. By what they may, not what they do: verdicts are to be repeatable."""

@@ -193,7 +193,7 @@ def missing_default(node: cst.Call, site: Site) -> Iterator[Edit]:
 _ARGUMENTS = (*_ANY, Family.NAME)
 
 MOST_LACKING = 2
-"""So many parameters may be called like nothing in scope, or the names tell too little."""
+"""How many parameters may have no namesake in scope: with more the names tell too little."""
 
 
 @template(cst.Call, strategy="calls", prior=0.65, families=_ARGUMENTS)

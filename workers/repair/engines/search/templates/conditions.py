@@ -25,7 +25,7 @@ _LOGIC = (*_ANY, Family.RECURSION, Family.TIMEOUT)
 
 TESTED = (cst.If, cst.While, cst.IfExp, cst.CompIf)
 _MOST_NEEDED = 8
-"""So many conditions that a block's code needs are tried in its test."""
+"""How many conditions that a block's code needs are tried in its test."""
 
 
 def atoms(site: Site) -> tuple[str, ...]:

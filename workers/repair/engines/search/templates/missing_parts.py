@@ -29,7 +29,7 @@ _TRUTHS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)
 _PARTS = (cst.Comparison, cst.Call)
 
 _MOST, _FEW, _LONGEST = 8, 4, 60
-"""So many parts of a kind, and so many for one literal or value; no longer part is varied."""
+"""How many parts of a kind, and how many for one literal or value, and the longest part that is varied."""
 
 Part = tuple[str, str, float]
 """What to add, by which word, and its weight."""
@@ -166,7 +166,7 @@ def _style(word: str) -> tuple[bool, bool]:
 
 
 _ALIKE = 0.5
-"""So much two names must look alike, unless they are constants."""
+"""How similar two names must be, unless they are constants."""
 
 
 def _texts(text: str, shown: Iterable[str]) -> list[str]:

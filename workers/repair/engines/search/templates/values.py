@@ -346,7 +346,7 @@ _CHANGES = (
 """What is looked for, and what may stand there instead; each place by itself."""
 
 MOST, LONGEST = 60, 400
-"""So many edits of an expression, and none of one of more characters."""
+"""How many edits of an expression are made, and the most characters of one that is edited."""
 
 
 @template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_MATCHING)
