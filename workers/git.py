@@ -36,12 +36,12 @@ MOST_FILES, MOST_TREE_MB = 100_000, Limits().disk_mb
 """Files and directories of an exported commit, and their size: what a sandbox holds."""
 
 MOST_CHANGED, MOST_COMPARED_MB, LARGEST = 10_000, 64, 4 << 20
-"""Files of one change, and the text of both sides together; git compares no text of files above so many bytes."""
+"""Files of one change, and the text of both sides together; git compares no text of files that are larger."""
 
 FETCHING = GitLimits(output_mb=4096)
 FETCHING_MUCH = GitLimits(memory_mb=4096, cpu_seconds=GIT_SECONDS, output_mb=4096)
 MUCH_BYTES = 32 << 20
-"""A fetch that is over the first limits begins again under the second where so much arrived: honest work grows with it."""
+"""A fetch that is over the first limits begins again under the second where this much arrived: honest work grows with it."""
 
 
 class Mirror:

@@ -34,7 +34,7 @@ IN_FLIGHT = timedelta(seconds=90)
 """How long another job's request may be under way."""
 
 LATE = timedelta(minutes=5)
-"""After so long what GitHub does after our time-out is done."""
+"""How long GitHub may go on with a request after our time-out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

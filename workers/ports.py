@@ -49,7 +49,7 @@ class Limits:
     report_kb: int = 65_536
 
     def within(self, seconds: float) -> Limits:
-        """The same, for so many seconds by the clock at most."""
+        """The same, for at most `seconds` by the clock."""
         return replace(self, wall_seconds=min(self.wall_seconds, seconds))
 
 

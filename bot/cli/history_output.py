@@ -154,7 +154,7 @@ def _coded(each: RuleForecast) -> str:
 
 
 def _decisions(rules: Sequence[RuleForecast], room: int) -> list[str]:
-    """A table of what the next review does, in so many lines at most."""
+    """A table of what the next review does, in at most `room` lines."""
     if not rules:
         return ["No rule that reviews here ask for was broken in this history."]
     rows, table = 0, _table(rules, 0)
@@ -164,7 +164,7 @@ def _decisions(rules: Sequence[RuleForecast], room: int) -> list[str]:
 
 
 def _table(rules: Sequence[RuleForecast], rows: int) -> list[str]:
-    """The groups with so many rows in all, dealt in turn, and the codes of their other rules."""
+    """The groups with `rows` rows in all, dealt in turn, and the codes of their other rules."""
     members = [[each for each in rules if each.forecast.action is action] for action, _, _ in GROUPS]
     dealt = [0 for _ in members]
     for _ in range(rows):

@@ -19,7 +19,7 @@ BACKLOG = 1024
 
 ACCEPTED_AT_ONCE = 16
 """libuv accepts one connection of a listening socket in a turn of the event loop, so that under load the others wait for a
-second and more. It is given the socket so many times."""
+second and more. It is given the socket this many times."""
 
 
 class LimitedConnection(HttpToolsProtocol):

@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 RESAMPLES = 500
 
 MOST_TIMES = 20
-"""Beyond so many times the changes, no estimate says how many would decide it."""
+"""No estimate of the changes that would decide it goes beyond this many times those that there are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ def _log_odds(mean: float) -> float:
 
 
 def _moved(mean: float, by: float) -> float:
-    """A mean with log-odds moved by so much."""
+    """A mean with its log-odds moved by `by`."""
     moved = 1.0 / (1.0 + math.exp(-(_log_odds(mean) + by)))
     return min(max(moved, _LEAST), 1.0 - _LEAST)
 

@@ -101,7 +101,7 @@ def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
 
 
 def lifted(mean: float, lift: float) -> float:
-    """A mean in (0, 1) with so much added to its log-odds."""
+    """A mean in (0, 1) with `lift` added to its log-odds."""
     return 1.0 / (1.0 + (1.0 - mean) / mean * exp(-lift))
 
 

@@ -29,7 +29,7 @@ SPARE = 0.05
 """The share of the capacity that is made free at once, so that forgetting is rare."""
 
 MOST_JUDGED = 20
-"""The signals about so many experiences with the same edit are read."""
+"""For how many experiences with the same edit signals are read."""
 
 CONTESTED = 0.5
 """The weight of an edit that people rejected in other repositories, without a signal from this one."""

@@ -68,7 +68,7 @@ class Documents:
             return {row.key: load(as_a, row.body) for row in rows}
 
     def latest(self, owner: str, most: int, as_a: type[Body]) -> list[Body]:
-        """An owner's documents, newest first, at most so many."""
+        """An owner's documents, newest first, at most `most`."""
         query = self._select().where(documents.c.owner == owner)
         newest = query.order_by(documents.c.created_at.desc(), documents.c.key.desc())
         return self._load(newest.limit(most), as_a)

@@ -43,7 +43,7 @@ HALF_LIFE = timedelta(days=180)
 
 @cache
 def decay(periods: int) -> int:
-    """What is left of evidence after so many periods, in millionths."""
+    """What is left of evidence after `periods`, in millionths."""
     return round(MILLION * math.exp2(-max(periods, 0) * (PERIOD / HALF_LIFE)))
 
 

@@ -26,7 +26,7 @@ from memory.store.tables import deliveries, effects, holds, jobs
 from memory.store.turns import Turns, place
 
 MAX_ABANDONED = 5
-"""A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
+"""The number of workers in a row that stop renewing a job's lease before it is dead: it probably kills its workers."""
 
 
 _LOCK_ID, _CLAIM_LOCK_ID = 0x4C494D54, 0x434C4149  # any constants that nothing else in the database uses

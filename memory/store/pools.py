@@ -217,7 +217,7 @@ _PERIOD = bindparam("period", type_=Integer)
 
 @cache
 def _of_levels(private: tuple[bool, ...]) -> CompoundSelect[Any]:
-    """What is stored at so many levels: in each row two periods, and the pools of all and of one repository, where none is 0.
+    """What is stored at these levels: in each row two periods, and the pools of all and of one repository, where none is 0.
 
     Made once, as making it takes as long as running it. Each row begins with the number of its level: the names of levels are
     long, and known. One query for each, as SQLite searches no index for a row value in a list.

@@ -124,7 +124,7 @@ class Posts:
         return self._where(posts.c.repository == repository, posts.c.number == number)
 
     def latest(self, repository: str, kind: PostKind, most: int) -> list[Post]:
-        """The latest posts of a kind, oldest first, at most so many."""
+        """The latest posts of a kind, oldest first, at most `most`."""
         newest = (posts.c.created_at.desc(), posts.c.github_id.desc())
         query = select(posts.c.github_id).where(posts.c.repository == repository, posts.c.kind == kind)
         return self._where(

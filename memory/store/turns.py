@@ -21,7 +21,7 @@ from memory.model.jobs import Claimer, NewJob, Priority
 from memory.store.database import UtcDateTime
 
 ONE_IN = 4
-"""Of so many jobs that a process takes one is of the class whose turn it is, whatever waits before it."""
+"""One in this many jobs that a process takes is of the class whose turn it is, whatever waits before it."""
 
 _INSTALLATIONS = 1 << 48
 """A lane is a priority and an installation, in one number."""

@@ -174,7 +174,7 @@ def _bare(line: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The model's words on one line, as users see them, at most so many characters."""
+    """The model's words on one line, as users see them, cut to `most` characters."""
     line = " ".join(visible_text(text).split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 

@@ -82,7 +82,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=200)]
 Filled = Annotated[str, Meta(min_length=1)]
 
 History = Callable[[str, int], Sequence[str]]
-"""The commits that touched a path, or that added or removed a text, newest first and at most so many, one line each."""
+"""The commits that touched a path, or that added or removed a text, newest first and up to a number, one line each."""
 
 
 def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:

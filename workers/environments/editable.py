@@ -23,7 +23,7 @@ from workers.sandbox.checkout_files import python_files
 from workers.sandbox.launching import WORKSPACE
 
 MOST_BYTES, MOST_REQUIREMENTS, MOST_EXTRAS = 1 << 20, 5_000, 300
-"""Of a wheel's metadata that is read, and extras that are asked for; beyond so many none counts."""
+"""Of a wheel's metadata that is read, and the number of extras that count."""
 
 SELDOM_PROJECTS = frozenset({"tests", "test", "testing", "examples", "docs", "fixtures", "node_modules"})
 DECIDING = (".toml", ".cfg", ".in", ".build", ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs")

@@ -76,7 +76,7 @@ def _bare(lines: list[str]) -> list[str]:
 
 
 ALIKE = 0.5
-"""A line that nothing so much like it replaced went for other reasons, unless the tool's own remedy is to remove it."""
+"""A line that nothing this similar replaced went for other reasons, unless the tool's own remedy is to remove it."""
 
 MOST_COMPARED = 200
 

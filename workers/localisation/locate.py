@@ -28,7 +28,7 @@ _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 """Comments of issue templates, which say the same in every issue."""
 
 MOST_SOURCES = 5_000
-"""Of a larger tree only so many sources are read, those with the shortest paths."""
+"""How many sources of a larger tree are read: those with the shortest paths."""
 
 
 class Clue(StrEnum):

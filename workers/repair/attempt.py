@@ -19,7 +19,7 @@ from workers.sandbox.report import shortened
 LONGEST_MESSAGE, MOST_NAMED = 120, 3
 
 RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
-"""After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
+"""The most candidates that are screened after a plausible one, the most plausible ones, and the fewest that are thorough."""
 
 RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
 """The share of the time left that rivals may take, and the most. Their number is what should end the search for them,

@@ -211,7 +211,7 @@ def companions(report: TestReport) -> tuple[str, ...]:
 
 
 def within(costs: Iterable[tuple[str, float]], seconds: float) -> Iterator[str]:
-    """The tests, of given costs, that fit into so many seconds together; one that no longer fits is passed over."""
+    """The tests, of given costs, that fit into `seconds` together; one that no longer fits is passed over."""
     for test, cost in costs:
         if cost <= seconds:
             seconds -= cost

@@ -81,7 +81,7 @@ LONGEST = 200
 """Characters of an anchor that are compared."""
 
 NEAREST = 5
-"""Of many that a finding could be, so many on either side of where it was are looked at."""
+"""How many on either side of where a finding was are looked at, of many that it could be."""
 
 _NAMES = re.compile(r"['`\"]([^'`\"]+)['`\"]")
 

@@ -30,7 +30,7 @@ _MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d{1,3})")
 _KEY = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+){0,2}")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _MOST = 200
-"""Codes, patterns and names beyond so many are not read."""
+"""The number of codes, patterns and names beyond which none is read."""
 
 RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 FLAKE8_DEFAULTS = ("E", "F", "W")

@@ -16,7 +16,7 @@ MAX_FILES, MAX_TREE_CHARACTERS = 2_000, 10_000_000
 """Of a larger tree the imports are not followed; its whole suite speaks for a suggestion."""
 
 _LOOKED_AT = 8_000
-"""Git looks for a zero among so many bytes."""
+"""Among how many bytes git looks for a zero."""
 
 
 class Unread(ApprenticeError):

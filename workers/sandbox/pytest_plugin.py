@@ -4,7 +4,7 @@ It runs in the project's own interpreter (Python 3.8 or later, pytest 6 or later
 With pytest-xdist, details travel from the workers to the controller on the reports themselves; the controller writes.
 $APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
 $APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
-$APPRENTICE_NEAR_SECONDS  for so long other tests of the same files run after those, and then the run is ended
+$APPRENTICE_NEAR_SECONDS  how long other tests of the same files run after those, before the run is ended
 $APPRENTICE_TRACE   a JSON list of files whose lines that each test runs are reported; empty: all of the project's own code
 $APPRENTICE_TEST_SECONDS  seconds of processor time after which a test has failed with Timeout
 """

@@ -70,7 +70,7 @@ MOST_MAPS_BYTES = 1 << 20
 """Some 13,000 mappings. A process with more exceeds any limit, because reading all of them would take too long."""
 
 LEAST_READ_SECONDS = 0.002
-"""The mappings of at least one process are read at each look, and more for so long."""
+"""The mappings of at least one process are read at each look, and more for this time."""
 
 SHARED_OBJECT = re.compile(rb"^\S+ ...s \S+ \S+ (\d+) +/dev/zero", re.MULTILINE)
 KERNEL_TABLE = re.compile(rb"^(\w+):\s+(\d+)", re.MULTILINE)

@@ -174,7 +174,7 @@ def _of_statements(change: TreeChange) -> EditKind:
 
 
 def _is_shift(node: ast.AST, *, least: int) -> bool:
-    """Whether it adds or subtracts a number of at least so much, written out."""
+    """Whether it adds or subtracts a written number of at least `least`."""
     number = node.value if isinstance(node, ast.AugAssign) else node.right if isinstance(node, ast.BinOp) else None
     return (
         isinstance(node, (ast.AugAssign, ast.BinOp))

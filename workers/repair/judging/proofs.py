@@ -13,7 +13,7 @@ PROOFS = 4
 """How many candidates of one attempt are proven, at most."""
 
 Passing = Callable[[Sequence[Candidate], Mapping[str, float]], frozenset[Candidate]]
-"""Which candidates pass the given tests too, each of which needs so many seconds."""
+"""Which candidates pass the given tests too, by the seconds that each test needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

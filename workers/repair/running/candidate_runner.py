@@ -37,7 +37,7 @@ from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, run_tests
 
 CAPS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
-"""Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited, as long as that adds
+"""Caps, tried in turn: the least seconds, and how many times what the tests cost unedited, as long as that adds
 no more to the first than the least does: a test of half a second does not get thirty times that."""
 
 PLACES = (0, 8, 2)
@@ -172,7 +172,7 @@ class CandidateRunner:
             self._revive()
 
     def demand(self, seconds: Mapping[str, float]) -> None:
-        """Screen from now on by these tests too, before the other covering ones; they pass unedited in so many seconds."""
+        """Screen from now on by these tests too, before the other covering ones; `seconds` says how long each takes to pass unedited."""
         self._wanted = replace(self._wanted, covering=(*seconds, *self._wanted.covering))
         if self._server is None or self._baseline is None:
             return

@@ -239,7 +239,7 @@ class ForkServer:
 # ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────
 
 SLACK, MARGIN_SECONDS = 3.0, 2.0
-"""Unedited tests may compute so many times what they computed before, and so much more."""
+"""How many times what they computed before unedited tests may compute, and the seconds on top."""
 
 SHARED_SECONDS = 10.0
 """How much more at first: what several tests share is prepared by the first of them, which need not be one of these."""

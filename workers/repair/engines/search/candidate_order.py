@@ -14,7 +14,7 @@ HEAD = 40
 """How many of the likeliest candidates are tried strategy by strategy; what follows them is tried best first."""
 
 NEAR = 0.75
-"""A strategy is open as long as its next candidate scores so much of the best one: what a choice can cost is bounded."""
+"""A strategy is open as long as its next candidate has this share of the best one's score: what a choice can cost is bounded."""
 
 
 class CandidateQueue:

@@ -50,7 +50,7 @@ UNWANTED = 0.5
 
 @contextmanager
 def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
-    """The search for one case, for so many seconds with its proofs; its test runners are open within the context."""
+    """The search for one case, for `seconds` with its proofs; its test runners are open within the context."""
     proven_by = time.monotonic() + seconds
     searched_by = proven_by - reserved(seconds, case.reproduction)
     memory = _memory(case, deps) if case.remembers else SearchMemory()

@@ -108,7 +108,7 @@ def in_child(body: Callable[[], Message], cpu: float, wall: float) -> Message:
 
 
 def _cap_cpu(seconds: float) -> None:
-    """Have the kernel end this process by SIGPROF once its threads have computed for so long.
+    """Have the kernel end this process by SIGPROF once its threads have computed for `seconds`.
 
     Processor time, because on a busy machine the clock on the wall kills what did nothing wrong.
     """

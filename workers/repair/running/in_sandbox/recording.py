@@ -144,7 +144,7 @@ CALLS_A_FUNCTION, CALLS = 24, 120
 """How many calls are kept of one function, and of all."""
 
 COPYING_SECONDS = 1.0
-"""Arguments are copied for so long; the calls after that go unrecorded."""
+"""How long arguments are copied; the calls after that go unrecorded."""
 
 CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR, CO_COROUTINE = 0x04, 0x08, 0x20, 0x80
 REBUILDS = 8

@@ -113,7 +113,7 @@ FIRST_FAILING = 5
 """Up to this number all failing tests run, however they end: how far an edit gets is worth knowing."""
 
 ENOUGH_SECONDS = 2.0
-"""But no more than may compute for so long together. By what they may, not what they do: verdicts are to be repeatable."""
+"""But no more than may compute for this time together. By what they may, not what they do: verdicts are to be repeatable."""
 
 
 class Chosen(NamedTuple):
