@@ -40,8 +40,39 @@ BOM = "\ufeff"
 """The mark that some editors begin a file in UTF-8 with; Python skips it in bytes, and refuses it in text."""
 
 
+MOST_PARTS = 100
+_IMPORT = re.compile(r"\b(?:import|from)\b(?:[^\r\n\\;#]|\\(?:\r\n?|\n))*")
+_PART = re.compile(r"\.(?:[ \t\f]|\\(?:\r\n?|\n))*[^\s.\\]")
+
+MOST_LOOKED_AT = 10**9
+"""Characters that CPython 3.11 looks at to find the expressions of one formatted string: all of it, for each."""
+_TEXT = re.compile(
+    r"""#[^\r\n]*|([A-Za-z]{0,2})(?:'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3})?|"{3}(?:[^"\\]|\\.|"(?!""))*(?:"{3})?"""
+    r"""|'(?:[^'\\\n]|\\.)*'?|"(?:[^"\\\n]|\\.)*"?)""",
+    re.DOTALL,
+)
+"""A comment, or a string from its prefix on, to the end of the text where it has none."""
+
+
+def _is_heavy(text: str) -> bool:
+    """Whether CPython needs the square of a text's length for it: then a megabyte fills the memory, or takes minutes.
+
+    It keeps the name of each package on the way to a module, so 40 kB of `import a.a.a…` take half a gigabyte.
+    """
+    if text.count(".") > MOST_PARTS:
+        named = (name for found in _IMPORT.finditer(text) for name in found[0].split(","))
+        if any(name.count(".") > MOST_PARTS and len(_PART.findall(name)) > MOST_PARTS for name in named):
+            return True
+    if text.count("{") * len(text) <= MOST_LOOKED_AT:
+        return False
+    formatted = (found[0] for found in _TEXT.finditer(text) if "f" in (found[1] or "").lower())
+    return any(each.count("{") * len(each) > MOST_LOOKED_AT for each in formatted)
+
+
 def parse_module(text: str | bytes) -> ast.Module:
-    """The syntax tree of a module, which may begin with BOM; raises as ast.parse does."""
+    """The syntax tree of a module, which may begin with BOM; raises as ast.parse does, and ValueError for a heavy one."""
+    if _is_heavy(text if isinstance(text, str) else text.decode("latin-1")):
+        raise ValueError("a name has too many parts, or a formatted string too many expressions")
     with no_collections():
         return ast.parse(text.removeprefix(BOM) if isinstance(text, str) else text)
 

@@ -54,6 +54,57 @@ def test_collections_go_on_after_the_last_pause() -> None:
         gc.enable()
 
 
+LONG_NAME = "a" + ".a" * 101
+EXPRESSIONS = "{a}" * 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"import {LONG_NAME}\n",
+        f"import os, {LONG_NAME} as a\n",
+        f"if True: from {LONG_NAME} import a\n",
+        f"x = 1;import {LONG_NAME.replace('.', ' . ')}\n",
+        f"import {LONG_NAME.replace('.', f'.{chr(92)}{chr(10)}')}\n",
+        f"import {LONG_NAME.replace('.', f'{chr(92)}{chr(13)}{chr(10)}  .')}\n",
+        f"import {LONG_NAME.replace('a', 'a·')}\n",
+        f"import {LONG_NAME}\n".encode(),
+        f"x = rf'{EXPRESSIONS}'\n",
+        f"x = F'''{EXPRESSIONS}\\''''\n",
+        f'x = f"""{EXPRESSIONS}"""\n',
+        f"x = 'if', \"f'\", f'{EXPRESSIONS}'  # f'\n",
+        f"# it's\rx = f'{EXPRESSIONS}'\n",
+    ],
+    ids=range(13),
+)
+def test_a_text_that_takes_the_square_of_its_length_is_refused(text: str | bytes) -> None:
+    """The parser keeps the name of every package on the way to a module, and reads a formatted string for each expression."""
+    ast.parse(text)
+    with pytest.raises(ValueError, match="too many"):
+        parse_module(text)
+    assert isinstance(text, bytes) or parsed(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"import {LONG_NAME.removeprefix('a.')}\n",
+        "import " + ", ".join(["a.b"] * 200) + "\n",
+        "from " + "." * 200 + " import a\n",
+        f"import os; x = {LONG_NAME}\n",
+        f"import os\nx = {LONG_NAME}\n",
+        f"import os  # {LONG_NAME}\n",
+        '"""Read from here ' + "." * 200 + ' to there"""\n',
+        f"x = f'{EXPRESSIONS[:999]}', '{EXPRESSIONS}'  # f'{EXPRESSIONS}'\n",
+        f"x = \"f'{EXPRESSIONS}'\", {{}}\n",
+    ],
+    ids=range(9),
+)
+def test_what_is_long_and_costs_no_more_is_read(text: str) -> None:
+    """Many names of usual length, relative imports, attributes, comments, dots in texts, and braces elsewhere."""
+    assert ast.dump(parse_module(text)) == ast.dump(ast.parse(text))
+
+
 NEWER = [
     (
         "def first[T: (int, str)](of: list[T]) -> T:\n    return of[0]\n",
