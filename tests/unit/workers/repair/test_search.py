@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -442,3 +443,13 @@ def test_syntax_that_is_newer_than_our_python() -> None:
     assert len(found) == len(same)
     assert all(header in each.source for each in found)
     assert len(found) > 10
+
+
+def test_a_condition_that_would_end_the_process_is_no_region() -> None:
+    """LibCST, unlike Python, nests each operand in the one before, and has no stack for thousands; what is beside it is one."""
+    text = "def f(a):\n    return a" + " and a" * 20_000 + "\n\n\ndef g(a):\n    return a and a\n"
+    program = f"from {SourceModule.__module__} import SourceModule\nmodule = SourceModule('a.py', {text!r})\n"
+    program += "print([module.region(each) is None for each in module.extents])\n"
+    command, found = [sys.executable, "-c", program], {"PYTHONPATH": str(Path(__file__).parents[4])}
+    ran = subprocess.run(command, env=found, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == ("[True, False]\n", 0)

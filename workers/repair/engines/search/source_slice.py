@@ -82,6 +82,10 @@ class Extent:
     indented: bool
 
 
+MOST_OPERANDS = 500
+"""Of one `and` or `or`."""
+
+
 class SourceModule:
     """One module's text, cut into regions. Raises SyntaxError when it does not parse."""
 
@@ -112,6 +116,8 @@ class SourceModule:
 
     def region(self, extent: Extent) -> Region | None:
         """The parsed region, None if LibCST cannot read it."""
+        if any(extent.first_line <= line <= extent.last_line for line in self._too_deep):
+            return None
         if extent not in self._regions:
             start = self._offset(extent.first_line)
             text = b"".join(self.lines[extent.first_line - 1 : extent.last_line])
@@ -123,6 +129,12 @@ class SourceModule:
             except (cst.ParserSyntaxError, RecursionError):
                 self._regions[extent] = None
         return self._regions[extent]
+
+    @cached_property
+    def _too_deep(self) -> frozenset[int]:
+        """Where conditions begin that LibCST has no stack for: it ends the process. To Python they are flat."""
+        conditions = (node for node in ast.walk(self.tree) if isinstance(node, ast.BoolOp))
+        return frozenset(node.lineno for node in conditions if len(node.values) > MOST_OPERANDS)
 
     def import_place(self) -> tuple[int, str, str]:
         """Where a new import line goes, and the text before and behind it: below the imports or docstring at the top."""
