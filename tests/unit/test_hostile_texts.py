@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from bot.web.commands import parse
+from memory.model import Finding, Severity
 from tests.unit.test_patterns import grows
 from workers.diffs import changed_lines, parse_diff, split_lines, unified
 from workers.environments.editable import dependencies
@@ -23,12 +26,17 @@ from workers.llm.messages import ChatMessage
 from workers.llm.prompt_text import data, rendered_text
 from workers.llm.structured import call_in
 from workers.messages.markdown import code, plain, prose
+from workers.ports import CompletedRun, Ending, Workload
 from workers.redaction import redact
 from workers.repair.classify import normalised
 from workers.review.detectors.dependencies import Dependencies
-from workers.review.detectors.detector import Delta, SourceTree
+from workers.review.detectors.detector import Category, Delta, RawFinding, SourceTree
+from workers.review.detectors.mypy import Mypy
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
+from workers.review.findings import beside, seen_in
+from workers.review.import_graph import ImportGraph
+from workers.review.matching import Known, LastSeen, identities, without_context
 from workers.review.read_report import why_unfit
 from workers.sandbox.report import decode
 
@@ -94,6 +102,54 @@ def required(metadata: str) -> object:
         return dependencies(wheel, ("e0",), Interpreter(python=Path(sys.executable), version="3.11.7"))
 
 
+def flagged(text: str, end_line: int = 0) -> list[Finding]:
+    """A finding on each line of a file, or one up to `end_line`."""
+    found = RawFinding(
+        path="a.py",
+        line=1,
+        end_line=end_line or 1,
+        tool="ruff",
+        rule="R1",
+        category=Category.CORRECTNESS,
+        severity=Severity.MINOR,
+        message="bad",
+    )
+    lines = [0] if end_line else range(text.count("\n"))
+    raw = [replace(found, line=found.line + at, end_line=found.end_line + at) for at in lines]
+    return [each.finding for each in seen_in(raw, {"a.py": text})]
+
+
+def near(text: str) -> object:
+    """The old findings of a file of which every line is touched."""
+    touched = {"a.py": frozenset(range(1, text.count("\n") + 1))}
+    return beside(flagged(text, end_line=1), touched, {"a.py": text})
+
+
+def followed(text: str) -> object:
+    """A finding of all lines, through a change of every second one."""
+    changed = "".join(f"{line}{'x' * (at % 2)}\n" for at, line in enumerate(text.splitlines()))
+    whole = flagged(text, end_line=text.count("\n"))
+    known = [Known(fingerprint=each.fingerprint, finding=each) for each in whole]
+    change = without_context(parse_diff(unified("a.py", text, changed)))
+    return identities([LastSeen(known=known, change=change)], flagged(changed, end_line=1))
+
+
+class EndsSilently:
+    """A sandbox in which mypy misses a return in each function of a file."""
+
+    def run(self, workload: Workload) -> CompletedRun:
+        lines = (workload.overlay["a.py"] or b"").count(b"\n")
+        error = {"file": "a.py", "column": 0, "message": "Missing return statement", "severity": "error"}
+        said = "".join(f"{json.dumps(error | {'line': line + 1, 'code': 'return'})}\n" for line in range(lines))
+        return CompletedRun(exit_code=1, ending=Ending.EXITED, stdout=said, stderr="", report=b"", seconds=0.1)
+
+
+def typed(text: str) -> object:
+    head = SourceTree(sources={"a.py": text}, target_version="py311")
+    detector = Mypy(EndsSilently(), frozenset({"a.py"}), installed=lambda: True)
+    return detector.compare(Delta(head=head, base={}, added={}), ["a.py"])
+
+
 TOKEN = "ghp_" + "aB3dE5gH7j" * 3 + "{0:06}"
 WORKFLOW = "on: push\njobs:\n  a:\n    steps:\n"
 HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
@@ -147,6 +203,15 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
             "Name: a\n" + "".join(f"Requires-Dist: a[e{at + 1}]; extra == 'e{at}'\n" for at in range(size // 38))
         ),
     ),
+    "findings, functions": (flagged, repeated("def f():0\n")),
+    "findings, names of classes": (
+        flagged,
+        lambda size: f"class {'a' * (size // 2)}:\n" + " def f():0\n" * (size // 22),
+    ),
+    "findings, beside": (near, repeated("def f():0\n")),
+    "findings, many lines": (followed, numbered("a{0}\n")),
+    "types, functions": (typed, repeated("def f()->int:g()\n")),
+    "imports, deep path": (lambda text: ImportGraph({text: ""}), repeated("a/", after="b.py")),
     "workflow, expressions": (checked(Workflows(), "action.yml"), repeated("${{", f"{WORKFLOW}    - run: echo ")),
     "workflow, aliases": (
         checked(Workflows(), "action.yml"),

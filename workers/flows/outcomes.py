@@ -41,7 +41,7 @@ from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
 from workers.review.matching import touches
 from workers.review.plan import INLINE
-from workers.review.source import scope_of, scopes
+from workers.review.source import scope_at, scopes
 from workers.review.suggestions import applied, difference
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     was = EndedFinding(
         rule=sighting.finding.rule,
         lines=tuple(split_lines(before)[place.line - 1 : place.end_line]),
-        scope=scope_of(place.line, scopes(before)),
+        scope=scope_at(scopes(before))(place.line),
         fixed=partial(applied, suggestion, before) if suggestion and before == as_posted else nothing,
         removed=suggestion is not None and not suggestion.replacement.strip(),
     )

@@ -13,7 +13,7 @@ from workers.diffs import FileChange, FileStatus, Hunk, split_lines
 from workers.history.changes import FileVersion, PastChange, ReadChange
 from workers.line_matching import LineMatcher
 from workers.review.matching import LONGEST, moved, touches
-from workers.review.source import CodeScope, scope_of, scopes
+from workers.review.source import CodeScope, scope_at, scopes
 from workers.review.suggestions import applied, apply_edits
 
 CONTEXT_LINES = 2
@@ -250,7 +250,7 @@ def _new(
     """What a review of this change would have found: findings on its own lines that were not known before."""
     there = {(each.found.rule, each.line) for each in still}
     standing = Counter(seen.finding.rule for seen in version.seen if not _is_on(seen.finding, file))
-    lines = split_lines(version.text)
+    lines, scope = split_lines(version.text), scope_at(known)
     for seen in version.seen:
         finding = seen.finding
         if (finding.rule, finding.line) not in there and _is_on(finding, file):
@@ -275,7 +275,7 @@ def _new(
                 was=EndedFinding(
                     rule=finding.rule,
                     lines=tuple(lines[finding.line - 1 : finding.end_line]),
-                    scope=scope_of(finding.line, known),
+                    scope=scope(finding.line),
                     fixed=partial(apply_edits, version.text, seen.fix.edits) if seen.fix else nothing,
                     removed=seen.fix is not None and not any(edit.content.strip() for edit in seen.fix.edits),
                 ),

@@ -10,7 +10,7 @@ from memory.model import Finding, PastFinding, Severity
 from workers.diffs import split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import ruff_equivalent
-from workers.review.source import scope_of, scopes
+from workers.review.source import scope_at, scopes
 
 _ANCHOR_LINES = 10
 _NOSEC = re.compile(r"#\s*nosec\b(.*)")
@@ -52,14 +52,14 @@ def seen_in(raw: Iterable[RawFinding], sources: Mapping[str, str]) -> tuple[Find
 
 def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[FindingWithFix]:
     lines, count = split_lines(text), Counter[tuple[str, str, str]]()
-    known = scopes(text) if path.endswith((".py", ".pyi")) else ()
+    scope = scope_at(scopes(text) if path.endswith((".py", ".pyi")) else ())
     seen = []
     placed = [_within(found, len(lines)) for found in raw]
     secret = {found.line: found.anchor or "" for found in placed if found.rule in _SECRET}
     shown = [secret.get(number, line) for number, line in enumerate(lines, 1)]
     for found in merged([found for found in placed if not _silenced(found, lines)]):
         anchor = _anchor(found, shown)
-        place = (found.rule, anchor, scope_of(found.line, known))
+        place = (found.rule, anchor, scope(found.line))
         fix = None if found.fix and secret.keys() & _lines_of(found, found.fix) else found.fix
         seen.append(FindingWithFix(finding=_finding(found, place, count[place]), fix=fix))
         count[place] += 1
@@ -176,7 +176,7 @@ def beside(
     """Those in a function or class, the innermost around them, of which a line is touched too."""
     found = []
     for path in dict.fromkeys(each.path for each in findings):
-        known = scopes(sources.get(path, ""))
-        names = {scope_of(line, known) for line in touched.get(path, ())} - {""}
-        found += [each for each in findings if each.path == path and scope_of(each.line, known) in names]
+        scope = scope_at(scopes(sources.get(path, "")))
+        names = {*map(scope, touched.get(path, ()))} - {""}
+        found += [each for each in findings if each.path == path and scope(each.line) in names]
     return found

@@ -8,6 +8,9 @@ from memory.parsing import parsed
 from workers.diffs import Change
 from workers.sandbox.checkout_files import is_test_file
 
+DEEPEST = 30
+"""Parts of a module's name: one name for each part of a path, with all parts behind it, is the square of the path."""
+
 MAX_TEST_FILES = 100
 """More test files than this are as well run as the whole suite."""
 
@@ -45,7 +48,7 @@ def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:
     """Every file by each name that it can be imported under: where the import root lies is not known."""
     named: dict[str, set[str]] = {}
     for path in sources:
-        parts = PurePosixPath(path.removesuffix("/__init__.py")).with_suffix("").parts
+        parts = PurePosixPath(path.removesuffix("/__init__.py")).with_suffix("").parts[-DEEPEST:]
         for at in range(len(parts)):
             named.setdefault(".".join(parts[at:]), set()).add(path)
     return named

@@ -80,6 +80,9 @@ ELSEWHERE = 0.75
 LONGEST = 200
 """Characters of an anchor that are compared."""
 
+LONGEST_PLACE = 1_000
+"""Lines of a finding that are followed."""
+
 NEAREST = 5
 """How many on either side of where a finding was are looked at, of many that it could be."""
 
@@ -205,21 +208,25 @@ def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
             elif file.status is FileStatus.DELETED:
                 yield replace(traced, arrived=arrived)
             else:
-                yield _through(traced, file, place.line, place.end_line)
+                yield _through(traced, file, place.line, min(place.end_line, place.line + LONGEST_PLACE))
 
 
 def _through(traced: _Traced, file: FileChange, first: int, last: int) -> _Traced:
     """What became of the lines `first`..`last` of a file that was edited."""
     touching = [hunk for hunk in file.hunks if touches(hunk, first, last)]
-    taken = {line for hunk in touching for line in range(hunk.old_start, hunk.old_start + hunk.old_count)}
-    kept = {moved(line, file.hunks) for line in range(first, last + 1) if line not in taken}
-    given = {line for hunk in touching for line in range(hunk.new_start, hunk.new_start + hunk.new_count)}
+    lines, at, shift = set[int](), first, moved(first, file.hunks) - first
+    for hunk in touching:
+        lines.update(range(at + shift, hunk.old_start + (hunk.old_count == 0) + shift))
+        lines.update(range(hunk.new_start, hunk.new_start + hunk.new_count))
+        at, shift = hunk.old_start + max(hunk.old_count, 1), shift + hunk.new_count - hunk.old_count
+    lines.update(range(at + shift, last + 1 + shift))
+    is_taken = any(hunk.old_start <= first < hunk.old_start + hunk.old_count for hunk in touching)
     return replace(
         traced,
         path=file.path,
         start=next((hunk.new_start + first - hunk.old_start for hunk in touching), moved(first, file.hunks)),
-        line=None if first in taken else moved(first, file.hunks),
-        lines=frozenset(kept | given),
+        line=None if is_taken else moved(first, file.hunks),
+        lines=frozenset(lines),
     )
 
 

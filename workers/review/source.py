@@ -3,7 +3,9 @@
 import ast
 import os
 import stat
-from collections.abc import Iterator
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +90,10 @@ STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 """The nodes that hold statements; functions and classes are never inside of anything else."""
 
 
+LONGEST_NAME = 300
+"""Characters: a class gives its name to all that it holds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeScope:
     """A function or class by its dotted qualified name, decorators included in its lines."""
@@ -108,14 +114,22 @@ def _scopes(tree: ast.Module) -> Iterator[CodeScope]:
     while waiting:
         node, prefix = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{prefix}.{node.name}" if prefix else node.name
+            name = (f"{prefix}.{node.name}" if prefix else node.name)[-LONGEST_NAME:]
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield CodeScope(name=name, line=first, end_line=node.end_lineno or node.lineno)
             prefix = name
         waiting += [(child, prefix) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
 
 
-def scope_of(line: int, known: tuple[CodeScope, ...]) -> str:
-    """The qualified name of the innermost scope around a line, empty at module level."""
-    around = [scope for scope in known if scope.line <= line <= scope.end_line]
-    return max(around, key=lambda scope: (scope.line, -scope.end_line)).name if around else ""
+def scope_at(known: Iterable[CodeScope]) -> Callable[[int], str]:
+    """A function that gives the qualified name of the innermost scope around a line, empty at module level."""
+    lines, names, around = [0], [""], list[CodeScope]()
+    after_all = CodeScope(name="", line=sys.maxsize, end_line=sys.maxsize)
+    for scope in (*sorted(known, key=lambda each: (each.line, -each.end_line)), after_all):
+        while around and around[-1].end_line < scope.line:
+            lines.append(around.pop().end_line + 1)
+            names.append(around[-1].name if around else "")
+        around.append(scope)
+        lines.append(scope.line)
+        names.append(scope.name)
+    return lambda line: names[bisect_right(lines, line) - 1]

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from os.path import isfile
 from pathlib import Path, PurePosixPath
 
@@ -108,20 +109,25 @@ class Mypy:
             found = errors_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some, ours), self._options)
             if not found.findings:
                 return found
-            shaped = _ShapedElsewhere(tree)
-            kept = (each for each in found.findings if not shaped.decides(each) and not _may_end_elsewhere(each, tree))
+            shaped, ending = _ShapedElsewhere(tree), cache(partial(_ending_with_calls, tree))
+            kept = (
+                each for each in found.findings if not shaped.decides(each) and not _may_end_elsewhere(each, ending)
+            )
             return replace(found, findings=tuple(kept))
 
         return in_parts(tree, paths, read, failures=8)
 
 
-def _may_end_elsewhere(found: RawFinding, tree: SourceTree) -> bool:
+def _may_end_elsewhere(found: RawFinding, ending: Callable[[str], frozenset[int]]) -> bool:
     """Whether it is about a function that ends with a call: one of another file may never return, and is `Any` here."""
-    if found.message not in _GOES_ON:
-        return False
-    nodes = ast.walk(parsed(tree.sources[found.path]) or ast.Module([], []))
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return any(_ends_with_call(node.body) for node in functions if node.lineno == found.line)
+    return found.message in _GOES_ON and found.line in ending(found.path)
+
+
+def _ending_with_calls(tree: SourceTree, path: str) -> frozenset[int]:
+    """The first lines of a file's functions that end with a call."""
+    nodes = ast.walk(parsed(tree.sources[path]) or ast.Module([], []))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(node.lineno for node in functions if _ends_with_call(node.body))
 
 
 def _ends_with_call(body: Sequence[ast.stmt]) -> bool:

@@ -19,10 +19,13 @@ from memory.model import Severity
 from memory.parsing import BOM
 from workers.diffs import split_lines
 from workers.redaction import FORMATS, REDACTED
-from workers.review.detectors.detector import Category, Delta, Detection, RawFinding, by_file
+from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 from workers.review.detectors.rules import is_lock_file
 
 KNOWN, PRIVATE_KEY, PASSWORD = "SEC001", "SEC002", "SEC003"
+
+MOST = 1_000
+"""Secrets of a file: each may be on the line of any other one, and no record may repeat it."""
 
 _KEY, _WEB_TOKEN = "a private key", "a JSON web token"
 _KEY_BODY = re.compile(r"(?:\s|\\n|[\"'+,])*(?:[A-Za-z-]+: [^\n]*\n\s*)*([A-Za-z0-9+/=]{40,})")
@@ -90,6 +93,8 @@ def _added(path: str, delta: Delta) -> Iterator[RawFinding]:
     lines = split_lines(text)
     old = {before[each.start : each.end] for each in (*_known(before), *_passwords(path, before))}
     found, first, counted = secrets_in(path, text), 1, 0
+    if len(found) > MOST:
+        raise DetectorFailed(f"over {MOST:,} secrets")
     values = [text[each.start : each.end] for each in found]
     for secret in found:
         first, counted = first + text.count("\n", counted, secret.start), secret.start

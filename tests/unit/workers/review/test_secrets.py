@@ -151,3 +151,12 @@ def test_what_is_detected_is_redacted_too() -> None:
 def test_entropy_is_in_bits_a_character() -> None:
     """One letter holds none; four, evenly used, two bits each."""
     assert (entropy("aaaa"), entropy("abcd"), entropy("")) == (0.0, 2.0, 0.0)
+
+
+def test_a_file_of_too_many_secrets_is_not_read() -> None:
+    """Each may be repeated on the line of any other one, which costs the square of their number."""
+    lines = [f'TOKEN = "ghp_zQWBuTSOoRi4A9spHcVY{number % 997:03}{number % 991:03}"\n' for number in range(1, 1_002)]
+    assert len(found("a.py", "".join(lines[1:]))) == 1_000
+    head = SourceTree(sources={"a.py": "".join(lines)}, target_version="py311")
+    seen = Secrets().compare(Delta(head=head, base={}, added={"a.py": frozenset({1})}), ["a.py"])
+    assert (seen.findings, dict(seen.unread)) == ((), {"a.py": "over 1,000 secrets"})
