@@ -117,6 +117,8 @@ class TestReport:
 
 MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000
 LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MOST_LOADED = 200, 4_000, 1_000, 2_000
+LONGEST_EVENT = 8 << 20
+"""Bytes of a line: those of `[[],[],…` take twenty times as much memory as values."""
 
 FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
@@ -229,7 +231,7 @@ class DecodedReport:
         files: dict[str, frozenset[int]] = {}
         for path, text in event.lines.items():
             files[path] = numbers = frozenset(_numbers(text, MOST_LINES - self.line_count))
-            self.line_count += len(numbers)
+            self.line_count += len(numbers) + 1
         self.lines[event.id] = files
 
 
@@ -242,7 +244,7 @@ def decode(report: bytes) -> DecodedReport:
     *lines, _ = report.split(b"\n")
     for line in lines:
         try:  # json, unlike msgspec, reads the lone surrogates that a test's message may hold
-            decoded.add(msgspec.convert(json.loads(line), _EVENTS))
+            decoded.add(msgspec.convert(json.loads(line[:LONGEST_EVENT]), _EVENTS))
         except (ValueError, RecursionError, msgspec.ValidationError):
             decoded.damaged += 1
     return decoded
@@ -274,6 +276,8 @@ def _result(event: _CollectError, outcome: TestOutcome, seconds: float) -> TestR
 
 def _numbers(text: str, most: int) -> Iterator[int]:
     """Line numbers of ranges as in `3-7,9`, `most` at most."""
+    if most <= 0:
+        raise _InvalidLineError
     for part in text.split(",") if text else ():
         bounds = _RANGE.fullmatch(part)
         if bounds is None:

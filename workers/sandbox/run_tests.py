@@ -41,6 +41,9 @@ CONFIGURED_IN = {
 }
 """The files where pytest reads its configuration, and the text that marks it there."""
 
+LARGEST_CONFIGURATION = 1 << 20
+"""Bytes of such a file in which the mark is looked for: a commit of a few kilobytes may hold one of half a gigabyte."""
+
 
 NO_OWN_OPTIONS = ("-o", "addopts=")
 """Arguments of pytest that leave out the options which the project configures."""
@@ -144,8 +147,10 @@ def default_command(tree: Path) -> tuple[str, ...]:
 def _has_tests(tree: Path) -> bool:
     for name, mark in CONFIGURED_IN.items():
         path = tree / name
-        if path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace"):
-            return True
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                if mark.encode() in file.read(LARGEST_CONFIGURATION):
+                    return True
     return any(is_test_file(file.name) for file in python_files(tree))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import Frame
-from workers.sandbox.report import LONGEST_MESSAGE, TestOutcome, cut_short, decode
+from workers.sandbox.report import LONGEST_EVENT, LONGEST_MESSAGE, TestOutcome, cut_short, decode
 
 RESULT = {
     "event": "result",
@@ -74,6 +74,22 @@ def test_a_line_that_the_probe_would_not_write_is_dropped(change: dict[str, obje
     heard = decode(lines({**RESULT, **change}))
     assert heard.results == {}
     assert heard.damaged == 1
+
+
+def test_a_line_that_is_too_long_is_dropped() -> None:
+    """Its values would take twenty times its size, whatever is made of them."""
+    start = b'{"event": "start", "more": [%s]}\n'
+    assert decode(start % b"[]").sessions == 1
+    heard = decode(start % (b"[]," * (LONGEST_EVENT // 3) + b"[]"))
+    assert (heard.sessions, heard.damaged) == (0, 1)
+
+
+@pytest.mark.slow
+def test_files_without_lines_are_counted() -> None:
+    """So many as there may be lines: each is kept like one."""
+    many = {"event": "lines", "id": "a", "lines": {f"{number}": "" for number in range(500_000)}}
+    heard = decode(lines(*[many | {"id": f"{number}"} for number in range(5)]))
+    assert (len(heard.lines), heard.damaged) == (4, 1)
 
 
 def test_long_messages_are_clipped() -> None:

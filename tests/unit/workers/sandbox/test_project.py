@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -255,3 +256,20 @@ def test_a_prefix_that_holds_other_things(kind: str, tmp_path: Path, monkeypatch
     monkeypatch.setenv("HOME", "/home/other")
     found = {str(path.relative_to(tmp_path)) for path in interpreter_files(tmp_path / "bin" / "python3")}
     assert ("src" in found) == (kind == "environment"), "where pip puts editable packages"
+
+
+def test_a_configuration_of_a_gigabyte_is_not_read_whole(tree: Path) -> None:
+    """A commit of a few kilobytes may hold such a file; whether it is pytest's is seen at its beginning."""
+    with (tree / "tox.ini").open("wb") as file:
+        file.truncate(1 << 30)
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+    found = "from pathlib import Path; from workers.sandbox.run_tests import discover\n"
+    found += f"print(discover(Path({str(tree)!r}), python=None, test_command=None).test_command[-1])"
+    ran = subprocess.run(
+        [sys.executable, "-c", limited + found],
+        env={"PYTHONPATH": str(Path(__file__).parents[4])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout, ran.returncode) == ("pytest\n", 0), ran.stderr
