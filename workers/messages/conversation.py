@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from memory.model import Signal, TaskKind
 from memory.sharing import PATH, QUORUM, Learnings
-from workers.messages.markdown import SKIP_CI, code, counted, folded, marker, name, plain, prose
+from workers.messages.markdown import SKIP_CI, as_commit, code, counted, folded, marker, name, plain, prose
 
 
 def outsider(login: str) -> str:
@@ -115,7 +115,7 @@ def no_draft(*, skip_ci: bool) -> str:
     text = "**Do not merge this unread.** It is no draft, because this repository has none."
     if skip_ci:
         text += (
-            f" Its commit carries {name(SKIP_CI.strip())}: CI runs once a person pushes a commit on top. "
+            f" Its commit carries {as_commit(name(SKIP_CI.strip()))}: CI runs once a person pushes a commit on top. "
             "Take the mark out of the message of a squash merge."
         )
     return text

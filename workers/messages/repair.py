@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof, SuiteCount
-from workers.messages.markdown import SKIP_CI, code, counted, first_of, folded, marker, name, plain, words
+from workers.messages.markdown import SKIP_CI, as_commit, code, counted, first_of, folded, marker, name, plain, words
 from workers.sandbox.report import shortened
 
 SHOWN_TESTS = 5
@@ -54,10 +54,8 @@ def fix_body(
     """
     proof = attempt.proof
     assert proof is not None, "only a proven attempt is published"
-    return "\n".join(
+    rest = "\n".join(
         [
-            f"{'Fixes' if closes else 'For'} #{issue}.",
-            "",
             f"**What failed:** {_failure_line(failure)}",
             "",
             *_evidence(attempt, proof),
@@ -76,6 +74,7 @@ def fix_body(
             marker(key),
         ]
     )
+    return f"{'Fixes' if closes else 'For'} #{issue}.\n\n{as_commit(rest)}"
 
 
 def fix_published(pull: int, attempt: Attempt) -> str:

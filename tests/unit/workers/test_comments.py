@@ -19,6 +19,8 @@ from memory.model import (
     SuiteCount,
 )
 from workers.flows.repair import named_tests
+from workers.messages.conversation import no_draft
+from workers.messages.markdown import ZERO_WIDTH_SPACE
 from workers.messages.repair import (
     asked_result,
     confidence,
@@ -213,6 +215,22 @@ def test_a_tests_name_skips_no_ci(mark: str) -> None:
     failure = Failure(error_type=f"E{mark}", family=Family.OTHER, message="", frames=(), failing_tests=failing)
     assert mark not in fix_commit(failure, f"a{mark}.py", 1, skip_ci=False)
     assert fix_commit(failure, "a.py", 1, skip_ci=True).partition("\n")[0].endswith(" [skip ci]")
+
+
+@pytest.mark.parametrize("acting", ["[skip ci]", "fixes #12", "Closes octocat/hello#3", "skip-checks: true"])
+def test_the_text_of_a_pull_request_is_harmless_in_a_commit(acting: str) -> None:
+    """As the message of a squash merge it is no Markdown: what code in it says closes no other issue and skips no CI."""
+    test = f"t.py::a[{acting}]"
+    failure = Failure(error_type="E", family=Family.OTHER, message=acting, frames=(), failing_tests=(test,))
+    long = replace(attempt(replace(PROOF, passed_after=(test,))), patch=f"+# {acting}\n")
+    tests = {"tests/test_issue_1.py": f"# {acting}\n"}
+    first, _, body = fix_body(
+        failure, long, {"a.py": False}, tests, issue=1, closes=True, bot_name="bot", key="k"
+    ).partition("\n")
+    assert first == "Fixes #1."
+    assert body.replace(ZERO_WIDTH_SPACE, "").count(acting) == 5
+    assert acting not in body
+    assert acting not in no_draft(skip_ci=True)
 
 
 def test_what_a_proof_did_not_run_is_said() -> None:
