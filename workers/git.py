@@ -99,13 +99,17 @@ class Mirror:
 
     def tip(self, branch: str) -> str:
         """The commit that a branch of the remote points at now; raises Gone for a missing branch."""
+        ref = f"refs/heads/{branch}"
         try:
-            listed = self._run("ls-remote", SERVE_FROM_DISK, self._url, f"refs/heads/{branch}").decode().split()
+            listed = self._run("ls-remote", SERVE_FROM_DISK, self._url, ref).split()
         except GitCommandFailed as error:
             raise _translation(f"{self._url} could not be read", error) from error
-        if not listed:
+        tips = dict(
+            zip(listed[1::2], listed[::2], strict=True)
+        )  # of every ref that ends so, as `refs/heads/a/refs/heads/b`
+        if (tip := tips.get(os.fsencode(ref))) is None:
             raise Gone(f"the branch {branch} is no longer at {self._url}")
-        return listed[0]
+        return tip.decode()
 
     def export(self, sha: str, destination: Path) -> Path:
         """Write the tree of a commit below `destination`: every file (attributes cannot hide any), no `.git`.
@@ -254,7 +258,7 @@ class Mirror:
     def commits(self, base: str, tip: str) -> list[list[str]]:
         """What `tip` has and `base` has not, latest first: the addresses of author and committer, and the subject."""
         found = self._run("log", "--no-show-signature", "--format=%ae%x00%ce%x00%s", f"{base}..{tip}")
-        return [line.split("\0") for line in found.decode(errors="replace").splitlines()]
+        return [line.split("\0") for line in found.decode(errors="replace").split("\n")[:-1]]
 
     def _index_lines(self, base: str, files: Mapping[str, bytes | None]) -> bytes:
         lines = []

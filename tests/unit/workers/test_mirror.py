@@ -56,6 +56,27 @@ def test_what_is_gone_is_told_from_what_cannot_be_reached(branch: Branch, mirror
         mirror.tip("none")
 
 
+def test_the_tip_of_a_branch_is_that_of_no_other(branch: Branch, mirror: Mirror) -> None:
+    """Git lists every branch whose name ends as the wanted one does, and the other one first."""
+    head, other = branch.commit({"a.py": ""}), branch.commit({"a.py": "1"})
+    for name in ("refs/heads/trunk", "\udcff\xa0/refs/heads/trunk", "refs/heads/gone"):
+        branch.git("update-ref", f"refs/heads/{name}", other)
+    branch.git("update-ref", "refs/heads/trunk", head)
+    mirror.fetch(head)
+    assert mirror.tip("trunk") == head
+    with pytest.raises(Gone, match="gone"):
+        mirror.tip("gone")
+
+
+def test_a_commit_is_one_whatever_its_subject_holds(branch: Branch, mirror: Mirror) -> None:
+    """Only a line feed ends a line of git's; other ends of lines are letters of a subject."""
+    base = branch.commit({"a.py": ""})
+    head = branch.commit({"a.py": "1"}, "a\x0cb\u2028c\x85d")
+    mirror.fetch(head)
+    ((_, _, subject),) = mirror.commits(base, head)
+    assert subject == "a\x0cb\u2028c\x85d"
+
+
 def test_a_partial_clone_is_named_with_what_completes_it(branch: Branch, tmp_path: Path) -> None:
     """Its objects are not fetched from elsewhere for a review; what the message names makes the clone whole."""
     branch.commit({"a.py": "x = 1\n"})
