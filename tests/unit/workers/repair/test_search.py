@@ -453,3 +453,21 @@ def test_a_condition_that_would_end_the_process_is_no_region() -> None:
     command, found = [sys.executable, "-c", program], {"PYTHONPATH": str(Path(__file__).parents[4])}
     ran = subprocess.run(command, env=found, capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.returncode) == ("[True, False]\n", 0)
+
+
+def nested(levels: int, ways: int) -> str:
+    """A function with one `finally` in the other, and so many ways out of each `try`."""
+    blocks = (
+        f"{' ' * at}try:\n{' ' * at} if a: return a\n"
+        + f"{' ' * at} if a: return a\n" * (ways - 1)
+        + f"{' ' * at}finally:\n"
+        for at in range(1, levels + 1)
+    )
+    return f"def f(a):\n{''.join(blocks)}{' ' * (levels + 1)}a()\n"
+
+
+@pytest.mark.parametrize(("levels", "ways", "is_region"), [(3, 3, True), (14, 1, False), (3, 200, False)])
+def test_what_compiles_to_far_more_than_it_holds_is_no_region(levels: int, ways: int, is_region: bool) -> None:
+    """The compiler writes what a `finally` holds once more for each way out, again and again where they are nested."""
+    module = SourceModule("a.py", nested(levels, ways))
+    assert (module.region(module.extents[0]) is not None) is is_region

@@ -83,7 +83,28 @@ class Extent:
 
 
 MOST_OPERANDS = 500
-"""Of one `and` or `or`."""
+"""Of one `and` or `or`: they are flat to Python, and nested to LibCST."""
+
+MOST_WRITTEN = 100_000
+"""Nodes that the compiler writes for one statement."""
+
+
+def _is_bomb(node: ast.BoolOp | ast.Try | ast.TryStar) -> bool:
+    if isinstance(node, ast.BoolOp):
+        return len(node.values) > MOST_OPERANDS
+    try:
+        return bool(node.finalbody) and _written(node) > MOST_WRITTEN
+    except RecursionError:
+        return True
+
+
+def _written(node: ast.AST) -> int:
+    """How many nodes the compiler writes: what a `finally` holds once more for each way out of its `try`."""
+    if not isinstance(node, ast.Try | ast.TryStar):
+        return 1 + sum(map(_written, ast.iter_child_nodes(node)))
+    tried = (*node.body, *node.handlers, *node.orelse)
+    ways = sum(isinstance(each, ast.Return | ast.Break | ast.Continue) for part in tried for each in ast.walk(part))
+    return sum(map(_written, tried)) + (2 + ways) * sum(map(_written, node.finalbody))
 
 
 class SourceModule:
@@ -116,7 +137,7 @@ class SourceModule:
 
     def region(self, extent: Extent) -> Region | None:
         """The parsed region, None if LibCST cannot read it."""
-        if any(extent.first_line <= line <= extent.last_line for line in self._too_deep):
+        if any(extent.first_line <= line <= extent.last_line for line in self._bombs):
             return None
         if extent not in self._regions:
             start = self._offset(extent.first_line)
@@ -131,10 +152,10 @@ class SourceModule:
         return self._regions[extent]
 
     @cached_property
-    def _too_deep(self) -> frozenset[int]:
-        """Where conditions begin that LibCST has no stack for: it ends the process. To Python they are flat."""
-        conditions = (node for node in ast.walk(self.tree) if isinstance(node, ast.BoolOp))
-        return frozenset(node.lineno for node in conditions if len(node.values) > MOST_OPERANDS)
+    def _bombs(self) -> frozenset[int]:
+        """Where statements begin that would end this process: LibCST has no stack for them, or they compile to gigabytes."""
+        nodes = (node for node in ast.walk(self.tree) if isinstance(node, ast.BoolOp | ast.Try | ast.TryStar))
+        return frozenset(node.lineno for node in nodes if _is_bomb(node))
 
     def import_place(self) -> tuple[int, str, str]:
         """Where a new import line goes, and the text before and behind it: below the imports or docstring at the top."""
