@@ -145,6 +145,26 @@ def test_a_day_that_changes_no_package(index: PackageIndex, tmp_path: Path) -> N
     assert (of_day, tried) not in pairwise(lines)
 
 
+@pytest.mark.extended
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_submodule_that_was_not_fetched(index: PackageIndex, tmp_path: Path, others: int) -> None:
+    """No other packages are tried for tests that need it, whether there are others or not."""
+    tree, lines = kitchen(index, tmp_path), list[str]()
+    (tree / "conftest.py").unlink()
+    if not others:
+        (tree / "test_kitchen.py").unlink()
+    (tree / ".gitmodules").write_text('[submodule "spec"]\n\tpath = spec\n\turl = https://example.org/spec\n')
+    (tree / "test_spec.py").write_text("import os\nCASES = os.listdir(os.path.abspath('spec/cases'))\n")
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        found = provider(tmp_path / "a", store, "kitchen", lines, Commit(tree)).environment(tree)
+        (outcome,) = PlanMemory(store, "kitchen").outcomes()
+    assert (outcome.passed, outcome.uncollected, outcome.plan.before) == (others, 0, "")
+    assert found.plan == outcome.plan
+    assert [line for line in lines if line.startswith(("environment:", "trying"))] == [
+        "trying the tests in the new environment"
+    ]
+
+
 def kitchen(index: PackageIndex, tmp_path: Path) -> Path:
     """A repository that passes with a package that had another release after its commit in January 2022."""
     for name in index.files:

@@ -9,6 +9,7 @@ from pathlib import Path
 from workers.environments.metadata import declared
 from workers.environments.tree_files import TreeFiles, ini
 from workers.sandbox.checkout_files import is_test_file
+from workers.sandbox.report import TestResult
 
 DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER = 4, 4000, 100, 1024
 _NOT_SOURCES = frozenset(
@@ -74,8 +75,7 @@ def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
 
 def missing_parts(files: TreeFiles) -> tuple[str, ...]:
     """What a checkout names and does not hold, a line each: submodules, and files of Git LFS."""
-    modules = [each.get("path", "") for each in ini(files.text(".gitmodules")).values()]
-    lacking = [path for path in modules[:MOST_MODULES] if path and not files.names(path)]
+    lacking = _unfetched(files)
     pointers = sorted(_pointers(files)) if "filter=lfs" in files.text(".gitattributes") else []
     lines = []
     if lacking:
@@ -88,6 +88,17 @@ def missing_parts(files: TreeFiles) -> tuple[str, ...]:
             f"only pointers of Git LFS: {', '.join(pointers[:3])}{more}; tests that need them fail (git lfs pull)"
         )
     return tuple(lines)
+
+
+def needs_submodule(result: TestResult, files: TreeFiles) -> str:
+    """The submodule that was not fetched and whose file a test did not find; empty where there is none."""
+    named = (path for path in _unfetched(files) if f"/{path}" in result.message)
+    return next(named, "") if result.error_type == "FileNotFoundError" else ""
+
+
+def _unfetched(files: TreeFiles) -> list[str]:
+    modules = [each.get("path", "") for each in ini(files.text(".gitmodules")).values()]
+    return [path for path in modules[:MOST_MODULES] if path and not files.names(path)]
 
 
 def _pointers(files: TreeFiles) -> Iterator[str]:

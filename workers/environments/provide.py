@@ -30,7 +30,7 @@ from workers.environments.mending import PlanFailure, Stage, as_of, build_step, 
 from workers.environments.metadata import declared
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.plans import plans_for
-from workers.environments.projects import project_of
+from workers.environments.projects import needs_submodule, project_of
 from workers.environments.store import EnvironmentStore
 from workers.environments.tree_files import TreeFiles
 from workers.environments.uv_command import NoIndex, indexes
@@ -195,7 +195,7 @@ class Provider:
         for each in (read, found.plan):
             EnvironmentStore(self.home).remember(_key(each, tree), dump(found))
         collects = outcome.collected > 0 and not outcome.uncollected
-        return found, outcome.worth >= GOOD or collects or _needs_step(failure)
+        return found, outcome.worth >= GOOD or collects or _is_of_the_checkout(failure)
 
     def _say_what_is_not_kept(self, tried: Plan, kept: Plan) -> None:
         for mend in (each for each in tried.mends if each not in kept.mends):
@@ -208,7 +208,7 @@ class Provider:
         better = mended(plan, failure, tree) if failure else None
         if better is not None:
             yield better
-        elif _needs_step(failure):
+        elif _is_of_the_checkout(failure):
             return
         elif best is not None and (best[1].worth < GOOD or best[1].uncollected) and self._past[0]:
             yield from as_of(best[0].plan, self._past[0])
@@ -258,7 +258,9 @@ class Provider:
             report = run_tests(self.sandbox, project, overlay=added, limits=limits).report
             if report.results or not report.out_of_time:
                 break
-        return report
+        files = TreeFiles(tree)
+        found = tuple(each for each in report.results if not needs_submodule(each, files))  # no environment has it
+        return report if found == report.results else replace(report, results=found, trouble="")
 
     def _known(self, plan: Plan, tree: Path) -> Environment | None:
         """What was made of a plan before, if nothing that decides it has changed since."""
@@ -287,9 +289,9 @@ class Provider:
         )
 
 
-def _needs_step(failure: PlanFailure | None) -> bool:
-    """Whether tests lack what a build step makes, which no other packages give them."""
-    return failure is not None and failure.stage is Stage.COLLECT and bool(build_step(failure.text))
+def _is_of_the_checkout(failure: PlanFailure | None) -> bool:
+    """Whether tests lack at most what no other packages give them: a submodule, which is no failure, or what a build step makes."""
+    return failure is None or (failure.stage is Stage.COLLECT and bool(build_step(failure.text)))
 
 
 def _why_unmade(reason: CannotRun) -> PlanFailure:

@@ -1,5 +1,5 @@
-"""Failures that no edit of the sources removes: tests that need the network, Docker, a locale, a service or a build step, files
-that need packages, plug-ins that fail before a test begins, and linters that run as if they were tests.
+"""Failures that no edit of the sources removes: tests that need the network, Docker, a locale, a service, a submodule or a
+build step, files that need packages, plug-ins that fail before a test begins, and linters that run as if they were tests.
 """
 
 import difflib
@@ -8,6 +8,8 @@ import sys
 from dataclasses import replace
 
 from workers.environments.mending import build_step
+from workers.environments.projects import needs_submodule
+from workers.environments.tree_files import TreeFiles
 from workers.repair.classify import clues_of, failure_of, innermost
 from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project
@@ -44,6 +46,8 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
     need = "a service" if _REFUSED.search(text) and _SERVER.search(text) else ""
     if need := next((each for each, pattern in _NEEDS.items() if pattern.search(text)), need):
         return f"it needs {need}, which the sandbox does not have"
+    if path := needs_submodule(result, TreeFiles(project.tree)):
+        return f"it needs the submodule {path}, which was not fetched (git submodule update --init)"
     if "reading from stdin while output is captured" in text:
         return "it reads standard input, which pytest refuses while it captures output (its option -s allows that)"
     if _is_lint(result):

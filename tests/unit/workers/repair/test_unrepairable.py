@@ -59,6 +59,18 @@ def test_what_reads_standard_input(tmp_path: Path) -> None:
     assert reason(tmp_path, "ThreadException", message) == wanted
 
 
+def test_what_needs_a_submodule(tmp_path: Path) -> None:
+    """It is set aside with the command that fetches it, while the submodule is not there; other lacking files are not."""
+    (tmp_path / ".gitmodules").write_text('[submodule "spec"]\n\tpath = tests/spec\n\turl = https://example.org/spec\n')
+    (tmp_path / "tests" / "spec").mkdir(parents=True)
+    lacks = "[Errno 2] No such file or directory: '/work/tests/{}/values'"
+    wanted = "it needs the submodule tests/spec, which was not fetched (git submodule update --init)"
+    assert reason(tmp_path, "FileNotFoundError", lacks.format("spec"), test="tests/test_a.py") == wanted
+    assert reason(tmp_path, "FileNotFoundError", lacks.format("other")) == ""
+    (tmp_path / "tests" / "spec" / "values").touch()
+    assert reason(tmp_path, "FileNotFoundError", lacks.format("spec")) == ""
+
+
 @pytest.mark.parametrize(
     ("message", "step"),
     [
