@@ -87,6 +87,18 @@ CASES = [
         {"error": "TypeError", "message": "area() missing 1 required positional argument: 'height'"},
     ),
     (
+        "missing_argument",
+        """
+        def values(finder, paths, **options):
+            return [finder.find(path).all() for path in paths]
+        """,
+        """
+        def values(finder, paths, **options):
+            return [finder.find(path, **options).all() for path in paths]
+        """,
+        {},
+    ),
+    (
         "misnamed_parameter",
         """
         def draw(color, size):

@@ -69,8 +69,11 @@ def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
 
 @template(cst.Call, strategy="calls", prior=0.55, families=_ANY)
 def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`f(a)` → `f(a, b)`, `f(a, b=b)`: what the signature or the error asks for, from what is in scope."""
+    """`f(a)` → `f(a, b)`, `f(a, b=b)`: what the signature or the error asks for, from what is in scope; `f(a, **options)`."""
     given = [site.code(arg) for arg in node.args]
+    if site.function and (rest := site.function.node.args.kwarg) and f"**{rest.arg}" not in given:
+        unread = all(not isinstance(n, cst.Name) or n.value != rest.arg for n in site.body)
+        yield site.replace(node, _call(node, site, [*given, f"**{rest.arg}"]), weight=1.0 if unread else 0.4)
     named = {site.code(arg.keyword) for arg in node.args if arg.keyword}
     count = sum(arg.keyword is None for arg in node.args)
     ways = signatures(node, site)
