@@ -137,8 +137,11 @@ def test_a_value_that_holds_itself_has_an_end() -> None:
 
 
 def test_values_are_shown_short_and_on_one_line() -> None:
-    """Plain objects show what they hold, and nothing shows an address."""
+    """Plain objects show what they hold, unless that is too long, and nothing shows an address."""
     assert shown(Plain(3)) == "Plain(size=3)"
+    large = Plain(3)
+    vars(large).update(first="x" * 99, then="y" * 99)
+    assert shown(large) == "Plain(…)"
     assert len(shown("x" * 999)) < 200
     assert "0x" not in shown([object()])
     assert "\n" not in shown("a\nb")

@@ -51,10 +51,12 @@ def canonical(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """A value for people, on one line and short."""
+    """A value for people, on one line and short; a plain object that holds much is named alone."""
     with Caught() as caught:
         text = _ADDRESS.sub("", _Short().repr(value)).replace("\n", "\\n")
-        return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+        plain = type(value).__repr__ is object.__repr__
+        long = f"{type(value).__name__}(…)" if plain else text[:SHOWN_CHARACTERS] + "…"
+        return text if len(text) <= SHOWN_CHARACTERS else long
     return f"<{type(value).__name__} whose repr raises {type(caught.error).__name__}>"
 
 
