@@ -45,11 +45,18 @@ def refusal(path: str, tree: Path, installed: Collection[str] = frozenset()) -> 
         return DECIDES
     if pure.suffix not in SUFFIXES:
         return "is no Python source"
-    if any(part.startswith(".") or part.endswith(("-info", ".egg")) or part in DIRECTORIES for part in pure.parts[:-1]):
+    if any(_holds_no_sources(folder, tree) for folder in pure.parents if folder.name):
         return "lies where no sources are kept"
     if any(each.is_symlink() for each in (target, *target.parents) if each.is_relative_to(tree)):
         return "leads through a symbolic link"
     return "" if target.is_file() else _refusal_of_new(pure, target, tree, installed)
+
+
+def _holds_no_sources(folder: PurePosixPath, tree: Path) -> bool:
+    """Whether tools keep their files in a folder; one that is called so and is a package, as `src/build`, has sources."""
+    if folder.name in DIRECTORIES:
+        return not (tree / folder / "__init__.py").is_file()
+    return folder.name.startswith(".") or folder.name.endswith(("-info", ".egg"))
 
 
 def _refusal_of_new(pure: PurePosixPath, target: Path, tree: Path, installed: Collection[str]) -> str:

@@ -145,7 +145,15 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = (
         "pkg/__init__.py pkg/tax.py pkg/latest.py src/lib/rates.py tests/test_tax.py conftest.py setup.py pkg/data.json"
     )
-    for name in (*files.split(), "contest.py", "scripts/run.py", "pkg.egg-info/entry_points.txt", ".venv/lib.py"):
+    for name in (
+        *files.split(),
+        "src/build/__init__.py",
+        "build/lib/pkg/__init__.py",
+        "contest.py",
+        "scripts/run.py",
+        "pkg.egg-info/entry_points.txt",
+        ".venv/lib.py",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("", encoding="utf-8")
     (root / "pkg" / "linked.py").symlink_to(root / "conftest.py")
@@ -179,6 +187,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (".venv/lib.py", "no sources are kept"),
         (".vscode/settings.py", "no sources are kept"),
         ("pkg/__pycache__/tax.py", "no sources are kept"),
+        ("build/lib/pkg/__init__.py", "no sources are kept"),
         ("pkg/linked.py", "symbolic link"),
         ("linked/tax.py", "symbolic link"),
         ("../elsewhere.py", "outside"),
@@ -200,10 +209,19 @@ def test_what_a_fix_may_not_touch(tree: Path, path: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["pkg/tax.py", "pkg/latest.py", "src/lib/rates.py", "contest.py", "setup_tax.py", "pkg/rounding.py"]
+    "path",
+    [
+        "pkg/tax.py",
+        "pkg/latest.py",
+        "src/lib/rates.py",
+        "src/build/__init__.py",
+        "contest.py",
+        "setup_tax.py",
+        "pkg/rounding.py",
+    ],
 )
 def test_sources_are_free(tree: Path, path: str) -> None:
-    """Those that are there, those whose names only look alike, and new modules with a name of their own."""
+    """Those that are there, a package called as a tool's folder, names that only look alike, and new modules with their own."""
     assert refusal(path, tree) == ""
 
 
