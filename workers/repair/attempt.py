@@ -147,12 +147,16 @@ def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str, *, cut: boo
             return f"{count} tried, none makes the failing tests pass."
 
 
+_NOTHING_NEAR = "The fault needs another kind of edit, or lies on other lines."
+
+
 def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection: str) -> str:
     nearest, failure = tally.nearest, tally.failure
     if outcome is AttemptOutcome.PROVEN:
         return ""
-    if nearest is None:
-        return f"{objection or 'the fault needs another kind of edit, or lies on other lines'}.".capitalize()
+    if nearest is None or (not nearest.passed and failure.error_type == "AssertionError"):  # it is not reached any more
+        found = "" if outcome is AttemptOutcome.OUT_OF_BUDGET else _NOTHING_NEAR
+        return f"{objection}." if objection else found
     if objection:
         return f"Best was {where}: {objection}."
     wanted = len(failure.failing_tests)
@@ -161,7 +165,7 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
     if nearest.passed:
         return f"{where} repairs {nearest.passed} of {wanted} failing tests."
     if nearest.error_type == failure.error_type:
-        return f"The failure stays {nearest.error_type}: the fault needs another kind of edit, or lies on other lines."
+        return f"The failure stays {nearest.error_type}. {_NOTHING_NEAR}"
     return f"With {where} the failure becomes {nearest.error_type}{_quoted(nearest.message)}."
 
 

@@ -36,8 +36,9 @@ def words(
     proven: Candidate | None = None,
     cut: bool = False,
     objection: str = "",
+    failure: Failure = FAILURE,
 ) -> str:
-    tally = AttemptTally(failure=FAILURE, candidates=candidates, plausible=plausible, nearest=nearest)
+    tally = AttemptTally(failure=failure, candidates=candidates, plausible=plausible, nearest=nearest)
     return reflection(tally, ("operators",), outcome, proven=proven, cut=cut, objection=objection)
 
 
@@ -79,6 +80,22 @@ def test_another_failure() -> None:
     assert words(AttemptOutcome.OUT_OF_BUDGET, near(0, "TypeError", "bad\noperand")) == snapshot(
         "operators: time ran out after 12 candidates. With swap_operator at shop/tax.py:7 the failure becomes TypeError (bad)."
     )
+
+
+def test_an_assertion_that_is_not_reached() -> None:
+    """An edit that ends the test before the assertion that failed came no nearer, and is not named."""
+    failed = replace(FAILURE, error_type="AssertionError")
+    said = [
+        words(ending, near(0, "TypeError"), failure=failed)
+        for ending in (AttemptOutcome.OUT_OF_BUDGET, AttemptOutcome.NOTHING_PLAUSIBLE)
+    ]
+    assert said == snapshot(
+        [
+            "operators: time ran out after 12 candidates.",
+            "operators: 12 candidates tried, none makes the failing tests pass. The fault needs another kind of edit, or lies on other lines.",
+        ]
+    )
+    assert "repairs 1 of 2" in words(AttemptOutcome.OUT_OF_BUDGET, near(1, "TypeError"), failure=failed)
 
 
 def test_nothing_near() -> None:
