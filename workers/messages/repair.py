@@ -273,11 +273,12 @@ def confidence(proof: Proof) -> str:
         case Confidence.DISPUTED:
             ask = "please decide" if proof.contested else "please check that this one is right"
             ways = "alike" if proof.clusters == 1 else f"in {proof.clusters} different ways"
+            like = f", {proof.alike} of them like this one" if proof.alike > 1 else ""
             text = (
                 f"{others}. There was time to compare {proof.plausible - proof.uncompared} of them on further calls, where "
                 f"these behave {ways}: {ask}."
                 if proof.uncompared
-                else f"{others}, and they behave {ways} on further calls, {proof.alike} of them like this one: {ask}."
+                else f"{others}, and they behave {ways} on further calls{like}: {ask}."
             )
         case Confidence.UNCOMPARED if proof.plausible > 1:
             text = f"{others}, and there was no further call to compare them by: please check that this one is right."

@@ -75,6 +75,7 @@ def attempt(proof: Proof) -> Attempt:
             "4 different edits pass these tests, and all behave",
         ),
         (DISPUTED, "behave in 2 different ways on further calls, 3 of them like this one: please decide."),
+        (replace(DISPUTED, plausible=2, alike=1), "2 different ways on further calls: please decide."),
         (
             replace(DISPUTED, plausible=9, uncompared=6),
             "There was time to compare 3 of them on further calls, where these behave in 2 different ways: please decide.",
