@@ -1,7 +1,7 @@
 """A source's functions and statements by their lines, and which conditions decide whether a line runs."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from memory.parsing import parsed
@@ -15,6 +15,15 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, FunctionNode | ast.ClassDef | ast.Lambda):
             yield from own_nodes(child)
+
+
+def called(node: ast.AST) -> str:
+    """The last part of what a call calls."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return name
+        case _:
+            return ""
 
 
 class Outline:
@@ -66,11 +75,18 @@ def last_line(node: ast.stmt | ast.ExceptHandler) -> int:
     return node.end_lineno or node.lineno
 
 
-def falls_off(function: FunctionNode) -> bool:
-    """Whether a function gives a value in one place, and none at its end."""
+def falls_off(function: FunctionNode, asked: Collection[str] = ()) -> bool:
+    """Whether a function gives a value in one place, or is `asked` for one by its name, and gives none at its end."""
     nodes = list(own_nodes(function))
-    gives = any(isinstance(node, ast.Return) and node.value for node in nodes)
+    gives = function.name in asked or any(isinstance(node, ast.Return) and node.value for node in nodes)
     return gives and not any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes) and not _leaves(function.body)
+
+
+def asked_for_values(functions: Iterable[FunctionNode]) -> set[str]:
+    """The names of the functions that are called in others for what they give, and not as statements of their own."""
+    nodes = [node for function in functions for node in own_nodes(function)]
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return {called(node) for node in nodes if id(node) not in alone} - {""}
 
 
 def _leaves(block: Sequence[ast.stmt]) -> bool:

@@ -132,6 +132,25 @@ def test_a_function_that_gives_nothing_at_its_end_is_suspected_though_many_tests
     assert lines.index(("shop.py", 1)) > lines.index(("other.py", 1))
 
 
+def test_a_function_that_is_asked_for_a_value_and_gives_none_is_suspected_where_the_failure_speaks_of_none() -> None:
+    """Its header comes next to the line of the error; one that is called as a statement, or gives a value, is no such function."""
+    text = "def check(path):\n    if not path:\n        raise OSError\n{}\n\ndef load(path):\n    {}\n    use(path)\n"
+    coverage = {"tests/test_shop.py::test_price": run(2, 7, 8), "ok": run(2, 3)}
+    broken = replace(failure(frame(7)), message="'NoneType' object is not iterable")
+
+    def worth(gives: str, call: str, failed: Failure) -> float:
+        files = {"shop.py": text.format(gives, call), "tests/test_shop.py": TEST}
+        return next(s.score for s in suspects(failed, coverage, ["ok"], sources=files) if s.line == 1)
+
+    asked = worth("", "open(check(path))", broken)
+    others = (
+        ("", "check(path)", broken),
+        ("    return path", "open(check(path))", broken),
+        ("", "open(check(path))", failure(frame(7))),
+    )
+    assert all(worth(*other) < asked for other in others)
+
+
 def test_a_function_that_a_failing_test_is_called_after_and_does_not_run_is_suspected() -> None:
     """Its header alone, and not where the name is a single word, or where the test runs it."""
     text = "def load(item):\n    return 1\n\ndef load_all(item):\n    return 2\n\ndef use(item):\n    return 3\n"

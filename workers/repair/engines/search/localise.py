@@ -16,12 +16,14 @@ from workers.line_matching import differing_lines
 from workers.repair.candidates import Suspect
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.option_weights import similarity
-from workers.repair.engines.search.scope import BINDING, called, defined, stored_names
+from workers.repair.engines.search.scope import BINDING, defined, stored_names
 from workers.repair.outline import (
     FunctionNode,
     Outline,
     Outlines,
+    asked_for_values,
     body_lines,
+    called,
     elifs_after,
     falls_off,
     is_within,
@@ -51,7 +53,7 @@ that runs: a line that failing tests alone run is seldom at fault itself."""
 
 UNRETURNED = 0.9
 """What the header of a function is worth beside the likeliest line that gives a value in one place and none at its end. Of
-6,051 functions of 28 projects that give one, 76 end so."""
+6,051 functions of 28 projects that give one, 76 end so; where the failure speaks of None, one that is asked for a value."""
 
 CALLED_AFTER = 0.8
 """What the header of a function is worth that failing tests are called after and do not run: it may be called otherwise."""
@@ -94,17 +96,15 @@ def suspects(
     """
     blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not is_test_path(path)}
     outlines = {path: Outline(text) for path, text in blamed.items()}
-    spectrum = _spectrum(failure, lines, passing)
-    trace = _trace(failure, outlines)
+    spectrum, trace = _spectrum(failure, lines, passing), _trace(failure, outlines)
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
-    scores = _fused(spectrum, trace, mention)
-    scores = {key: score for key, score in scores.items() if key[0] in blamed}
+    scores = {key: score for key, score in _fused(spectrum, trace, mention).items() if key[0] in blamed}
     scores = scores or _named_modules(failure, sources, outlines)
     _raise(scores, _likely_definitions(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
     _raise(scores, _deciding(scores, outlines))
-    _raise(scores, _outside(scores, outlines))
+    _raise(scores, _outside(failure, scores, outlines))
     _raise(scores, _named_by_tests(failure, scores, outlines))
     if failure.family is Family.ASSERTION:
         scores = _lowered(scores, used, sources, outlines)
@@ -312,7 +312,7 @@ def _only_within(lines: Collection[tuple[str, int]], name: str, sources: Mapping
     )
 
 
-def _outside(scores: Lines, outlines: Outlines) -> Lines:
+def _outside(failure: Failure, scores: Lines, outlines: Outlines) -> Lines:
     """Lines that ran at import time, unseen by the tests' coverage: headers of suspected functions, constants they use.
 
     A constant in capitals counts wherever it is defined, as one of a base class or of a module of settings is.
@@ -323,13 +323,14 @@ def _outside(scores: Lines, outlines: Outlines) -> Lines:
         _raise(suspected, {(path, function): score for function in outlines[path].functions_at(line)})
     found: Lines = {}
     capitals: dict[str, float] = {}
+    asked = asked_for_values(function for _, function in suspected) if "None" in failure.message else set()
     for (path, function), score in suspected.items():
         _raise(found, {(path, header): HEADER * score for header in range(function.lineno, body_lines(function).start)})
         read = _words(own_nodes(function))
         constants = _constants(outlines[path].body)
         _raise(found, {(path, line): DEFINITION * score for name, line in constants if name in read})
         _raise(capitals, {name: DEFINITION * score for name in read if name.isupper()})
-        _raise(found, {(path, function.lineno): UNRETURNED * likeliest} if falls_off(function) else {})
+        _raise(found, {(path, function.lineno): UNRETURNED * likeliest} if falls_off(function, asked) else {})
     _raise(found, _assigned(capitals, outlines))
     return found
 

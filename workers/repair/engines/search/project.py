@@ -11,8 +11,8 @@ from memory.model import Failure
 from memory.parsing import parsed
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.evidence import Evidence, evidence_of
-from workers.repair.engines.search.scope import ClassScope, ModuleScope, Signature, called
-from workers.repair.outline import FunctionNode
+from workers.repair.engines.search.scope import ClassScope, ModuleScope, Signature
+from workers.repair.outline import FunctionNode, called
 from workers.sandbox.checkout_files import module_name
 
 _DOCTEST = re.compile(r"^[ \t]*>>>[ \t]*(.+)$", re.MULTILINE)

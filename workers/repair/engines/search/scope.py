@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from workers.repair.outline import FunctionNode, own_nodes
+from workers.repair.outline import FunctionNode, called, own_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,15 +347,6 @@ def defined(node: ast.stmt) -> tuple[str, ...]:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return tuple(alias.asname or alias.name for alias in names)
     return ()
-
-
-def called(node: ast.AST) -> str:
-    """The last part of what a call calls."""
-    match node:
-        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
-            return name
-        case _:
-            return ""
 
 
 def _usage(node: ast.Call, name: str) -> CallUsage:
