@@ -98,7 +98,8 @@ class EnvironmentStore:
             )
         for left in self._made.glob(".new-*"):
             with suppress(FileNotFoundError):  # its maker gives it its name at any time
-                yield left.stat().st_mtime, MOST_MB << 20, (left,)  # of a worker that died
+                if left.stat().st_mtime < time.time() - IN_USE_SECONDS:  # of a worker that died
+                    yield 0.0, MOST_MB << 21, (left,)
         for package in self.packages.iterdir():
             with suppress(FileNotFoundError):  # as above
                 files = [each.stat() for each in ([package, *package.iterdir()] if package.is_dir() else [package])]

@@ -77,6 +77,22 @@ def test_the_least_recently_used_go_first(store: EnvironmentStore) -> None:
     assert places[2].exists()
 
 
+def test_what_is_being_made_takes_no_place(store: EnvironmentStore) -> None:
+    """While an environment is made for the build of a project, older ones stay; what a worker left that died goes."""
+    long_ago = time.time() - 2 * IN_USE_SECONDS
+    old = store.made(("old",), lambda new: (new / "a").write_bytes(bytes(600_000)), LINES.append)
+    os.utime(old.with_name(f"{old.name}.json"), (long_ago, long_ago))
+    left = old.with_name(".new-left")
+    left.mkdir()
+    os.utime(left, (long_ago, long_ago))
+
+    def with_another(_new: Path) -> None:
+        store.made(("build",), lambda new: (new / "a").touch(), LINES.append)
+
+    store.made(("project",), with_another, LINES.append)
+    assert (old.exists(), left.exists()) == (True, False)
+
+
 def test_a_use_counts(store: EnvironmentStore) -> None:
     """What is used again is young again."""
     place = store.made(("k",), lambda new: (new / "a").touch(), LINES.append)
