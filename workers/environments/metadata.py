@@ -31,6 +31,8 @@ USUAL_MINORS = ("3.11", "3.12", "3.10", "3.9", "3.13", "3.8", "3.14")
 MOST_GROUPS, MOST_IN_GROUP = 100, 1000
 """Dependency groups of a project, and lines of one."""
 
+METADATA = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
+
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
 _CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 _CARET = re.compile(r"\^\s*(\d+)(?:\.(\d+))?([\w.]*)")

@@ -3,10 +3,10 @@
 import os
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from workers.environments.metadata import declared
+from workers.environments.metadata import METADATA, declared
 from workers.environments.tree_files import TreeFiles, ini
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestResult
@@ -28,29 +28,33 @@ _NOT_SOURCES = frozenset(
         "templates",
     }
 )
-_METADATA = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[str, ...]]:
     """The directory of the project that is meant, and those of the other projects.
 
-    It is the innermost one that holds most of the `changed` files; without any the root, if it is a project or has tests of
-    its own, else the project with the most test files.
+    It is the innermost one with tests that holds most of the `changed` modules or, without modules, files; without any the
+    root, if it is a project or has tests of its own, else the project with the most test files.
     """
-    tests = Counter[str]()
+    tests, places = Counter[str](), dict(_directories(files))
     found = [
-        place for place, names in _directories(files) if _METADATA & set(names) and declared(files, place).installable
+        place
+        for place, names in places.items()
+        if place.count("/") < DEEPEST and METADATA & set(names) and declared(files, place).installable
     ]
     homes = sorted({*found, "."}, key=lambda place: -place.count("/") - (place != "."))
 
-    def home_of(path: str) -> str:
-        return next(place for place in homes if place == "." or path.startswith(f"{place}/"))
+    def home_of(path: str, homes: Iterable[str] = homes) -> str | None:
+        return next((place for place in homes if place == "." or path.startswith(f"{place}/")), None)
 
-    for place, names in _directories(files):
-        tests[home_of(f"{place}/")] += sum(map(is_test_file, names))
-    meant = Counter(home_of(posixpath.normpath(path)) for path in changed)
+    for place, names in places.items():
+        tests[home_of(f"{place}/") or "."] += sum(map(is_test_file, names))
     with_tests = [place for place in homes if tests[place]]
+    modules = [path for path in changed if path.endswith(".py")] or changed
+    meant = Counter(home_of(path, with_tests) or home_of(path) or "." for path in map(posixpath.normpath, modules))
+    if "." not in found and not tests["."]:
+        del meant["."]
     if meant:
         chosen = max(meant, key=lambda place: (meant[place], place.count("/")))
     elif "." in found or tests["."] or not with_tests:
@@ -61,13 +65,12 @@ def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[s
 
 
 def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
-    """The directories that may hold a project, with the names of their files; links are not followed."""
+    """The directories that may hold a project or its tests, with the names of their files; links are not followed."""
     for count, (path, directories, names) in enumerate(os.walk(files.root)):
         place = os.path.relpath(path, files.root)
-        deep = place.count(os.sep) + 1 >= DEEPEST or count > MOST_DIRECTORIES
         directories[:] = (
             []
-            if deep
+            if count > MOST_DIRECTORIES
             else sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
         )
         yield place, names

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from workers.environments import task_files
-from workers.environments.metadata import declared, requirement
+from workers.environments.metadata import METADATA, declared, requirement
 from workers.environments.tree_files import TreeFiles, well_known
 from workers.sandbox.run_tests import DEFAULT_COMMAND
 
@@ -174,7 +174,7 @@ class Recipe:
     def _directory(self, path: str) -> str:
         """A local path as pip reads it, in a requirements file too: from where pip runs, if a project is there."""
         from_start = posixpath.normpath(posixpath.join(self.started, path))
-        is_project = not {"pyproject.toml", "setup.py", "setup.cfg"}.isdisjoint(self.files.names(from_start))
+        is_project = not METADATA.isdisjoint(self.files.names(from_start))
         return from_start if self.started and is_project else self._at(path)
 
     def _local_project(self, directory: str, extras: str) -> None:

@@ -350,6 +350,29 @@ def test_a_project_among_several_is_chosen(tmp_path: Path) -> None:
     assert (other.project, other.siblings, other.requirements) == ("pkgs/a", ("pkgs/b",), ("mock", "pytest"))
 
 
+@pytest.mark.parametrize(
+    ("changed", "directory"),
+    [
+        ((), "b"),
+        (("CHANGES.md", "NEWS.md", "a/src/a/x.py"), "a"),
+        (("CHANGES.md",), "b"),
+        (("c/x.py",), "c"),
+    ],
+)
+def test_a_root_that_is_no_project_is_not_meant(tmp_path: Path, changed: tuple[str, ...], directory: str) -> None:
+    """Modules say which project a change is of, before other files; tests count however deep they are, within a package too."""
+    files = {f"{name}/pyproject.toml": PYPROJECT.replace("shop", name) for name in "abc"}
+    files |= {"a/test_1.py": "", "b/src/b/inner/tests/test_1.py": "", "b/src/b/inner/tests/test_2.py": ""}
+    tree = written(tmp_path, {**files, "CHANGES.md": ""})
+    assert plans_for(tree, changed)[0].directory == directory
+
+
+def test_tests_beside_projects(tmp_path: Path) -> None:
+    """Where a project has none of its own, those around it are meant."""
+    files = {"a/pyproject.toml": PYPROJECT, "a/shop.py": "", "tests/test_shop.py": ""}
+    assert plans_for(written(tmp_path, files), ("a/shop.py",))[0].directory == "."
+
+
 def test_what_a_checkout_lacks_is_named(tmp_path: Path) -> None:
     """Submodules that were not fetched, and pointers of Git LFS."""
     files = {
