@@ -201,3 +201,32 @@ def test_the_first_plan_is_tried_with_what_its_build_adds(index: PackageIndex, t
         (outcome,) = PlanMemory(store, "kitchen").outcomes()
     assert (outcome.plan.mends, outcome.passed) == ((), 1)
     assert not (tree / "src" / "kitchen.py").exists()
+
+
+def test_projects_of_a_tree_that_require_each_other(index: PackageIndex, tmp_path: Path) -> None:
+    """Those that a project requires are installed from the tree as it is now, and are never looked up."""
+    tree = tmp_path / "kitchen"
+    (tree / "pantry").mkdir(parents=True)
+    (tree / "dishes").mkdir()
+    setup = "from setuptools import setup\nsetup(name='pantry', version='9.dev0', install_requires=['spice'])\n"
+    (tree / "pantry" / "setup.py").write_text(setup)
+    (tree / "pantry" / "pantry.py").write_text("import spice\n")
+    (tree / "dishes" / "pyproject.toml").write_text(f'{PYPROJECT}\n[project]\nname = "dishes"\nversion = "3"\n')
+    (tree / "dishes" / "backend.py").write_text(requiring("pantry>=9.dev0"))
+    (tree / "dishes" / "test_dishes.py").write_text("import pantry\n\ndef test_it():\n    assert pantry.spice\n")
+    changed, lines = ("dishes/test_dishes.py",), list[str]()
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        provides = provider(tmp_path / "a", store, "kitchen", lines)
+        found = provides.environment(tree, changed)
+        assert (found.worth, found.plan.siblings, found.plan.mends) == (1.0, ("pantry",), ()), lines
+        (tree / "pantry" / "setup.py").write_text(setup.replace("'spice'", "'spice<2'"))
+        assert provides.environment(tree, changed).installed["spice"] == "1.0"
+    assert "pantry" not in index.asked
+
+
+def requiring(requirement: str) -> str:
+    """A backend whose editable wheel requires something."""
+    return (
+        f"{WRITES_A_WHEEL}\ndef build_editable(place, config_settings=None, metadata_directory=None):\n"
+        f"    return a_wheel(place, name='dishes', version='3', more='Requires-Dist: {requirement}\\n')\n"
+    )

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from email.parser import HeaderParser
+from itertools import product
 from pathlib import Path
 
 from packaging.markers import Marker
@@ -16,7 +17,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from workers.environments.interpreters import Interpreter
-from workers.environments.metadata import declared, requirement
+from workers.environments.metadata import METADATA, declared, requirement
 from workers.environments.tree_files import TreeFiles
 from workers.errors import CannotRun
 from workers.sandbox.checkout_files import python_files
@@ -29,17 +30,16 @@ SELDOM_PROJECTS = frozenset({"tests", "test", "testing", "examples", "docs", "fi
 DECIDING = (".toml", ".cfg", ".in", ".build", ".c", ".h", ".cc", ".cpp", ".hpp", ".pyx", ".pxd", ".rs")
 
 
-def own_names(files: TreeFiles, directories: Iterable[str]) -> frozenset[str]:
-    """The distributions that a repository defines itself: in `directories`, in its root, and two levels below it."""
+def own_projects(files: TreeFiles, directories: Iterable[str]) -> dict[str, str]:
+    """The distributions that a repository defines itself, with their directories: `directories`, its root, and two levels below it."""
     below = (
         path.relative_to(files.root).parts
-        for each in ("*", "*/*")
-        for path in files.root.glob(f"{each}/pyproject.toml")
+        for each, metadata in product(("*", "*/*"), METADATA)
+        for path in files.root.glob(f"{each}/{metadata}")
     )
-    found = {"/".join(parts[:-1]) for parts in below if SELDOM_PROJECTS.isdisjoint(parts)}
-    return frozenset(
-        canonicalize_name(name) for each in {".", *directories, *found} if (name := declared(files, each).name)
-    )
+    found = sorted({"/".join(parts[:-1]) for parts in below if SELDOM_PROJECTS.isdisjoint(parts)}, reverse=True)
+    named = ((declared(files, each).name, each) for each in (*found, ".", *directories))
+    return {canonicalize_name(name): each for name, each in named if name}
 
 
 def build_inputs(tree: Path, directory: str) -> str:

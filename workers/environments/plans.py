@@ -135,17 +135,18 @@ def _is_about(recipe: Recipe, known: Declared) -> bool:
 def _plan(recipe: Recipe, known: Declared) -> Plan:
     """A recipe with the metadata of its project as a plan. What it asks of the project itself becomes extras."""
     installed = known.installable and "\0" not in recipe.local
-    lines = [*recipe.requirements, *(line for group in recipe.groups for line in known.groups.get(group, ()))]
+    beside = {each: extras for each, extras in recipe.local.items() if each not in (known.directory, "\0")}
+    lines = [
+        *recipe.requirements,
+        *(line for group in recipe.groups for line in known.groups.get(group, ())),
+        *(f"{declared(recipe.files, each).name}[{','.join(extras)}]" for each, extras in beside.items() if extras),
+    ]
     parsed = [each for each in map(requirement, dict.fromkeys(lines)) if each is not None and not each.url]
     own = [each for each in parsed if canonicalize_name(each.name) == canonicalize_name(known.name)]
     extras = [*recipe.local.get(known.directory, ()), *(extra for each in own for extra in sorted(each.extras))]
     wanted = [str(each) for each in parsed if each not in own and canonicalize_name(each.name) not in TOOLS]
     has_pytest = any(canonicalize_name(each.name) == "pytest" and each.marker is None for each in parsed)
-    siblings = [
-        each
-        for each in recipe.local
-        if each not in (known.directory, "\0") and declared(recipe.files, each).installable
-    ]
+    siblings = [each for each in beside if declared(recipe.files, each).installable]
     names = {canonicalize_name(each): each for each in known.extras}
     return Plan(
         source=recipe.source,

@@ -21,8 +21,8 @@ from packaging.version import InvalidVersion, Version
 from memory.model import Plan, PlanOutcome
 from memory.store.database import dump, load
 from workers.configuration.schema import ANY_ENVIRONMENT, EnvironmentChoices
-from workers.environments.building import Builder, BuildFailed
-from workers.environments.editable import build_inputs, dependencies, own_names
+from workers.environments.building import Builder, BuildFailed, BuiltProject
+from workers.environments.editable import build_inputs, dependencies, own_projects
 from workers.environments.fetching import path_of
 from workers.environments.interpreters import chosen
 from workers.environments.locking import Wanted, usable
@@ -48,6 +48,9 @@ TRIAL_SECONDS, LONGER_TRIAL_SECONDS, TRIAL_OUTPUT_KB = 45.0, 120.0, 64 << 10
 
 GOOD = 0.95
 """The share of passing tests from which no other plan is tried."""
+
+MOST_PROJECTS = 50
+"""Of one tree that an environment holds."""
 
 OURS = Path(sys.executable).absolute()
 
@@ -231,23 +234,39 @@ class Provider:
             progress=self.progress,
             printed=self._printed,
         )
-        own = own_names(TreeFiles(tree), _directories(plan))
-        built = [builder.project(tree, each, own, self._past[1]) for each in _directories(plan)]
-        requirements = usable(plan.requirements, self.progress)
-        for number, each in enumerate(built):
-            extras = plan.extras if number == 0 else ()
-            requirements += dependencies(path_of(each.wheel.file.url), extras, interpreter)
+        python, built, installed = self._installed(plan, tree, builder)
+        siblings = tuple(each for each in built if each != plan.project)
+        return Environment(
+            python=str(python),
+            version=interpreter.version,
+            plan=replace(plan, siblings=siblings),
+            generated=tuple(str(each.generated) for each in built.values()),
+            installed=installed,
+        )
+
+    def _installed(
+        self, plan: Plan, tree: Path, builder: Builder
+    ) -> tuple[Path, Mapping[str, BuiltProject], Mapping[str, str]]:
+        """The python with all that a plan wants, the projects of the tree that it holds by directory, and its versions by name."""
+        directories, built = _directories(plan), dict[str, BuiltProject]()
+        own, requirements = own_projects(TreeFiles(tree), directories), [*map(Requirement, plan.requirements)]
+        while directories and len(built) < MOST_PROJECTS:
+            each = directories.pop(0)
+            built[each] = builder.project(tree, each, frozenset(own), self._past[1])
+            extras = {extra for line in requirements if own.get(_name(line)) == each for extra in line.extras}
+            extras.update(plan.extras if each == plan.project else ())
+            required = dependencies(path_of(built[each].wheel.file.url), sorted(extras), builder.interpreter)
+            requirements += map(Requirement, required)
+            named = (own[name] for name in map(_name, requirements) if name in own)
+            directories = [name for name in dict.fromkeys((*directories, *named)) if name not in built]
         wanted = Wanted(
-            requirements=tuple(line for line in requirements if _name(line) not in own),
+            requirements=tuple(str(line) for line in requirements if _name(line) not in own),
             constraints=usable(plan.constraints, self.progress),
-            own=own,
+            own=frozenset(own),
             before=plan.before,
         )
-        python, installed = builder.environment(wanted, [each.wheel for each in built])
-        generated = tuple(str(each.generated) for each in built)
-        return Environment(
-            python=str(python), version=interpreter.version, plan=plan, generated=generated, installed=installed
-        )
+        python, installed = builder.environment(wanted, [each.wheel for each in built.values()])
+        return python, built, installed
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
         if made.installed:
@@ -269,6 +288,8 @@ class Provider:
         if kept is None:
             return None
         found = load(Environment, kept)
+        if store.recalled(_key(found.plan, tree)) is None:
+            return None  # a project that this one requires has changed
         places = [Path(found.python).parent.parent, *(Path(each).parent for each in found.generated)]
         return found if found.python == str(OURS) or all(map(store.is_intact, places)) else None
 
@@ -328,11 +349,11 @@ def _needs_nothing(plan: Plan) -> bool:
     """Whether our own interpreter with its pytest does: nothing is installed, and no other Python is named."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     fits = (not plan.minors or own in plan.minors) and SpecifierSet(plan.python).contains(own)
-    return plan.project is None and fits and {*map(_name, plan.requirements)} <= {"pytest"}
+    return plan.project is None and fits and {_name(Requirement(line)) for line in plan.requirements} <= {"pytest"}
 
 
-def _name(line: str) -> str:
-    return canonicalize_name(Requirement(line).name)
+def _name(requirement: Requirement) -> str:
+    return canonicalize_name(requirement.name)
 
 
 def _project(tree: Path, found: Environment, test_command: str | None = None, copy_of: Path | None = None) -> Project:

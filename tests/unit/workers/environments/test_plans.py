@@ -334,7 +334,7 @@ def test_locks_are_constraints(tmp_path: Path, name: str, text: str) -> None:
 
 def test_a_project_among_several_is_chosen(tmp_path: Path) -> None:
     """By the files that changed or fail; without any the one with the most tests, and the others are named."""
-    workflow = "jobs: {a: {steps: [{run: 'cd pkgs/a && pip install -e ../b mock && pytest'}]}, b: {defaults: {run: {working-directory: pkgs/b}}, steps: [{run: pip install six .}, {run: pytest}]}}"
+    workflow = "jobs: {a: {steps: [{run: 'cd pkgs/a && pip install -e ../b[hot] mock && pytest'}]}, b: {defaults: {run: {working-directory: pkgs/b}}, steps: [{run: pip install six .}, {run: pytest}]}}"
     files = {f"pkgs/{name}/pyproject.toml": PYPROJECT.replace("shop", name) for name in "ab"}
     files |= {
         "pkgs/a/tests/test_1.py": "",
@@ -347,7 +347,7 @@ def test_a_project_among_several_is_chosen(tmp_path: Path) -> None:
     assert (chosen.project, chosen.directory, chosen.requirements) == ("pkgs/b", "pkgs/b", ("six", "pytest"))
     assert "other projects here: pkgs/a" in chosen.notes
     other = plans_for(tree, changed=("pkgs/a/a/x.py",))[0]
-    assert (other.project, other.siblings, other.requirements) == ("pkgs/a", ("pkgs/b",), ("mock", "pytest"))
+    assert (other.project, other.siblings, other.requirements) == ("pkgs/a", ("pkgs/b",), ("mock", "b[hot]", "pytest"))
 
 
 @pytest.mark.parametrize(
