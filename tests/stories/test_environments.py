@@ -224,6 +224,21 @@ def test_projects_of_a_tree_that_require_each_other(index: PackageIndex, tmp_pat
     assert "pantry" not in index.asked
 
 
+def test_a_requirement_at_an_address(index: PackageIndex, tmp_path: Path) -> None:
+    """Nothing is fetched from where a project's metadata say, and a line says so."""
+    index.add_wheel("far", "1.0")
+    tree, lines = tmp_path / "kitchen", list[str]()
+    tree.mkdir()
+    address = f"far @ {index.url.replace('simple', 'files/far-1.0-py3-none-any.whl')}"
+    (tree / "pyproject.toml").write_text(f'{PYPROJECT}\n[project]\nname = "kitchen"\nversion = "3"\n')
+    (tree / "backend.py").write_text(requiring(address))
+    (tree / "test_kitchen.py").write_text("def test_it():\n    pass\n")
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+        found = provider(tmp_path / "a", store, "kitchen", lines).environment(tree)
+    assert (found.worth, "far-1.0-py3-none-any.whl" in index.cut) == (1.0, False)
+    assert f"left out, because packages come from the operator's indexes alone: {address}" in lines
+
+
 def requiring(requirement: str) -> str:
     """A backend whose editable wheel requires something."""
     return (

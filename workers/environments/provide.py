@@ -260,7 +260,7 @@ class Provider:
             named = (own[name] for name in map(_name, requirements) if name in own)
             directories = [name for name in dict.fromkeys((*directories, *named)) if name not in built]
         wanted = Wanted(
-            requirements=tuple(str(line) for line in requirements if _name(line) not in own),
+            requirements=usable((str(line) for line in requirements if _name(line) not in own), self.progress),
             constraints=usable(plan.constraints, self.progress),
             own=frozenset(own),
             before=plan.before,
