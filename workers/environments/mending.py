@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from memory.model import Plan
 from workers.environments.metadata import Declared, declared, requirement
 from workers.environments.tree_files import TreeFiles, well_known
-from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import NO_OWN_OPTIONS
 
 MOST_MENDS = 8
@@ -64,9 +64,14 @@ class PlanFailure:
 def failure_of_run(report: TestReport) -> PlanFailure | None:
     """What a run of tests says against its environment; None where nothing failed."""
     failing = sorted(report.failing(), key=lambda result: result.outcome is not TestOutcome.ERROR)
-    lines = dict.fromkeys(f"{result.error_type}: {result.message}" for result in failing)
+    lines = dict.fromkeys(f"{result.error_type}: {result.message}" for result in failing if not _is_own_syntax(result))
     text = "\n".join(line for line in (report.trouble, *lines) if line)
     return PlanFailure(stage=Stage.COLLECT, text=text) if text else None
+
+
+def _is_own_syntax(result: TestResult) -> bool:
+    """Whether a function raised the SyntaxError of a language of its own: what Python cannot read ends in a module."""
+    return result.error_type == "SyntaxError" and any(frame.function != "<module>" for frame in result.frames[-1:])
 
 
 def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.model import Plan
+from memory.model import Frame, Plan
 from tests.unit.workers.environments.test_plans import PYPROJECT, written
 from workers.environments.mending import MOST_MENDS, PlanFailure, Stage, as_of, failure_of_run, mended
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
@@ -215,3 +215,14 @@ def test_the_failure_of_a_run() -> None:
     found = failure_of_run(TestReport(results=results, started=True, complete=True))
     assert found == collect("E: two\nE: one")
     assert failure_of_run(TestReport(results=(), started=True, complete=True)) is None
+
+
+@pytest.mark.parametrize(("function", "is_pythons"), [("<module>", True), ("scan", False)])
+def test_a_syntax_error_of_a_language_of_the_project(*, function: str, is_pythons: bool) -> None:
+    """It says nothing of Python's version, where a function raised it."""
+    frames = (Frame(path="test_a.py", line=3, function="test_a"), Frame(path="shop/s.py", line=9, function=function))
+    result = TestResult(
+        id="a", outcome=TestOutcome.FAILED, seconds=0.0, error_type="SyntaxError", message="bad mark", frames=frames
+    )
+    found = failure_of_run(TestReport(results=(result,), started=True, complete=True))
+    assert found == (collect("SyntaxError: bad mark") if is_pythons else None)
