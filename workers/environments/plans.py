@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from memory.model import Plan
 from workers.configuration.schema import ANY_ENVIRONMENT, PATH, EnvironmentChoices
 from workers.environments.metadata import USUAL_MINORS, Declared, declared, requirement
-from workers.environments.projects import missing_parts, project_of
+from workers.environments.projects import few, missing_parts, project_of
 from workers.environments.recipe import Recipe
 from workers.environments.task_files import shell_words, tox_environments
 from workers.environments.tree_files import Table, TreeFiles, items, strings, table, well_known, word
@@ -60,7 +60,7 @@ def plans_for(
     found = [_plan(_chosen(recipe, choices, known), known) for recipe in recipes_here]
     if choices.python:
         found = [replace(plan, minors=(choices.python,)) for plan in found]
-    notes = (*missing_parts(files), *([f"other projects here: {', '.join(others)}"] if others else []))
+    notes = (*missing_parts(files), *([f"other projects here: {few(others)}"] if others else []))
     distinct = {replace(plan, source="", notes=(), variables=()): plan for plan in reversed(found)}
     plans = [plan for plan in found if plan in distinct.values()][:MOST_PLANS]
     return tuple(replace(plan, notes=tuple(dict.fromkeys((*plan.notes, *notes)))) for plan in plans)

@@ -3,7 +3,7 @@
 import os
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workers.environments.metadata import METADATA, declared
@@ -11,7 +11,7 @@ from workers.environments.tree_files import TreeFiles, ini
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestResult
 
-DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER = 4, 4000, 100, 1024
+DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER, SHOWN = 4, 4000, 100, 1024, 3
 _NOT_SOURCES = frozenset(
     {
         "node_modules",
@@ -76,20 +76,21 @@ def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
         yield place, names
 
 
+def few(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
+
+
 def missing_parts(files: TreeFiles) -> tuple[str, ...]:
     """What a checkout names and does not hold, a line each: submodules, and files of Git LFS."""
     lacking = _unfetched(files)
     pointers = sorted(_pointers(files)) if "filter=lfs" in files.text(".gitattributes") else []
     lines = []
     if lacking:
-        lines.append(
-            f"not fetched: submodule {', '.join(lacking)}; tests that need it fail (git submodule update --init)"
-        )
+        lines.append(f"not fetched: submodule {few(lacking)}; tests that need it fail (git submodule update --init)")
     if pointers:
-        more = f" and {len(pointers) - 3} more" if len(pointers) > 3 else ""
-        lines.append(
-            f"only pointers of Git LFS: {', '.join(pointers[:3])}{more}; tests that need them fail (git lfs pull)"
-        )
+        lines.append(f"only pointers of Git LFS: {few(pointers)}; tests that need them fail (git lfs pull)")
     return tuple(lines)
 
 

@@ -367,6 +367,12 @@ def test_a_root_that_is_no_project_is_not_meant(tmp_path: Path, changed: tuple[s
     assert plans_for(tree, changed)[0].directory == directory
 
 
+def test_of_many_projects_the_first_are_named(tmp_path: Path) -> None:
+    """And the others are counted."""
+    files = {f"{name}/{path}": PYPROJECT for name in "abcdef" for path in ("pyproject.toml", "test_1.py")}
+    assert first(tmp_path, files).notes == ("other projects here: a, b, c and 2 more",)
+
+
 def test_tests_beside_projects(tmp_path: Path) -> None:
     """Where a project has none of its own, those around it are meant."""
     files = {"a/pyproject.toml": PYPROJECT, "a/shop.py": "", "tests/test_shop.py": ""}
