@@ -35,7 +35,7 @@ def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[s
     """The directory of the project that is meant, and those of the other projects.
 
     It is the innermost one with tests that holds most of the `changed` modules or, without modules, files; without any the
-    root, if it is a project or has tests of its own, else the project with the most test files.
+    root, if it is a project, else what has the most test files.
     """
     tests, places = Counter[str](), dict(_directories(files))
     found = [
@@ -51,16 +51,17 @@ def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[s
     for place, names in places.items():
         tests[home_of(f"{place}/") or "."] += sum(map(is_test_file, names))
     with_tests = [place for place in homes if tests[place]]
-    modules = [path for path in changed if path.endswith(".py")] or changed
-    meant = Counter(home_of(path, with_tests) or home_of(path) or "." for path in map(posixpath.normpath, modules))
-    if "." not in found and not tests["."]:
+    modules = [path for path in changed if path.endswith(".py")]
+    about = map(posixpath.normpath, modules or changed)
+    meant = Counter(home_of(path, with_tests) or home_of(path) or "." for path in about)
+    if "." not in found and not (modules and tests["."]):
         del meant["."]
     if meant:
         chosen = max(meant, key=lambda place: (meant[place], place.count("/")))
-    elif "." in found or tests["."] or not with_tests:
+    elif "." in found or not with_tests:
         chosen = "."
     else:
-        chosen = max(with_tests, key=lambda place: (tests[place], place))
+        chosen = max(with_tests, key=lambda place: (tests[place], place == ".", place))
     return chosen, tuple(sorted(place for place in with_tests if place != chosen))
 
 

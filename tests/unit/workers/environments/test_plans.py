@@ -356,14 +356,14 @@ def test_a_project_among_several_is_chosen(tmp_path: Path) -> None:
         ((), "b"),
         (("CHANGES.md", "NEWS.md", "a/src/a/x.py"), "a"),
         (("CHANGES.md",), "b"),
-        (("c/x.py",), "c"),
+        (("c/x.py",), "."),
     ],
 )
 def test_a_root_that_is_no_project_is_not_meant(tmp_path: Path, changed: tuple[str, ...], directory: str) -> None:
-    """Modules say which project a change is of, before other files; tests count however deep they are, within a package too."""
+    """A project with more tests is, or the one whose modules change; the root's tests are for what has none of its own."""
     files = {f"{name}/pyproject.toml": PYPROJECT.replace("shop", name) for name in "abc"}
-    files |= {"a/test_1.py": "", "b/src/b/inner/tests/test_1.py": "", "b/src/b/inner/tests/test_2.py": ""}
-    tree = written(tmp_path, {**files, "CHANGES.md": ""})
+    files |= {f"b/src/b/inner/tests/test_{number}.py": "" for number in (1, 2)}
+    tree = written(tmp_path, {**files, "a/test_1.py": "", "whole/test_1.py": "", "CHANGES.md": ""})
     assert plans_for(tree, changed)[0].directory == directory
 
 
@@ -371,12 +371,6 @@ def test_of_many_projects_the_first_are_named(tmp_path: Path) -> None:
     """And the others are counted."""
     files = {f"{name}/{path}": PYPROJECT for name in "abcdef" for path in ("pyproject.toml", "test_1.py")}
     assert first(tmp_path, files).notes == ("other projects here: a, b, c and 2 more",)
-
-
-def test_tests_beside_projects(tmp_path: Path) -> None:
-    """Where a project has none of its own, those around it are meant."""
-    files = {"a/pyproject.toml": PYPROJECT, "a/shop.py": "", "tests/test_shop.py": ""}
-    assert plans_for(written(tmp_path, files), ("a/shop.py",))[0].directory == "."
 
 
 def test_what_a_checkout_lacks_is_named(tmp_path: Path) -> None:
