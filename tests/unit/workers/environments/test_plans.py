@@ -86,6 +86,14 @@ def test_a_ci_job_is_a_plan(tmp_path: Path) -> None:
     assert [note.partition(" ")[0] for note in plan.notes] == ["other", "CI"]
 
 
+def test_a_job_without_services_comes_first(tmp_path: Path) -> None:
+    """Of two that are alike otherwise: the sandbox has no services."""
+    steps = "steps: [{run: pip install -e .}, {run: pytest}]"
+    workflow = f"jobs:\n  test-a:\n    services: {{db: {{image: postgres}}}}\n    {steps}\n  test-b:\n    {steps}\n    env: {{B: 1}}\n"
+    plan = first(tmp_path, {"pyproject.toml": PYPROJECT, ".github/workflows/ci.yml": workflow})
+    assert (plan.source.rpartition(" ")[2], plan.notes) == ("test-b", ())
+
+
 @pytest.mark.parametrize(
     ("command", "first"),
     [
