@@ -286,6 +286,32 @@ def test_what_renders_a_value_for_a_message_did_not_run_in_the_test(tmp_path: Pa
     assert ran == {"test_equal": [3], "TestOld::test_in": [3], "test_shown": [3, 6, 9]}
 
 
+WATCHED_TESTS = """
+import sys
+import pytest
+
+def test_watched():
+    seen = set()
+    sys.settrace(lambda frame, *_: seen.add(frame.f_code.co_filename))
+    try:
+        with pytest.raises(AssertionError):
+            assert [1] == [2]
+    finally:
+        sys.settrace(None)
+    assert "<apprentice_probe>" in seen
+    assert not [path for path in seen if "apprentice" in path and not path.startswith("<")]
+"""
+
+
+def test_a_tracer_of_the_tests_own_sees_no_file_of_ours(tmp_path: Path) -> None:
+    """Such as that of Hypothesis, which took a line of ours for what explains a failure: it passes over code of no file."""
+    tree = lay_out(tmp_path, {"pytest.ini": "[pytest]\n", "test_watched.py": WATCHED_TESTS})
+    report = run_tests(
+        Bubblewrap(), discover(tree, python=None, test_command=f"{QUICK} python -m pytest"), limits=LIMITS
+    ).report
+    assert [result.outcome for result in report.results] == [TestOutcome.PASSED], report.results
+
+
 def other_interpreter() -> Path | None:
     """An interpreter of another version than ours."""
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -303,7 +303,9 @@ def _plugin(tests: Sequence[str], *, trace: bool) -> Iterator[Path]:
         for shown in (directory, package):
             shown.chmod(0o755)
         for source, target in PLUGIN_FILES.items():
-            _write(package / target, Path(__file__).with_name(source).read_text(encoding="utf-8"))
+            text = Path(__file__).with_name(source).read_text(encoding="utf-8")
+            # Tracers of the project's own, as Hypothesis has one, pass over code of no file.
+            _write(package / target, f'exec(compile({text!r}, "<{PLUGIN}>", "exec"))\n')
         if trace:
             _write(directory / "sitecustomize.py", CHILD_TRACING.read_text(encoding="utf-8"))
         _write(directory / "select.json", json.dumps(list(tests)))
