@@ -88,7 +88,7 @@ def test_a_repository_without_drafts(town: Town) -> None:
     (pull,) = town.fixes()
     assert not pull.draft
     assert pull.body.startswith(
-        "**Do not merge this unread.** It is no draft, because this repository has none. Its commit carries `[skip ci]`: "
+        "**Do not merge this unread.** It is no draft, because this repository has none. Its commit carries `[\u200bskip ci]`: "
         "CI runs once a person pushes a commit on top. Take the mark out of the message of a squash merge.\n\n"
         f"Fixes #{number}."
     )

@@ -13,6 +13,8 @@ from workers.review.detectors.rules import ruff_equivalent
 from workers.review.source import scope_at, scopes
 
 _ANCHOR_LINES = 10
+LONGEST_MESSAGE = 500
+"""Characters: a tool repeats names of the code, of whatever length."""
 _NOSEC = re.compile(r"#\s*nosec\b(.*)")
 _NOQA = re.compile(r"#\s*noqa\b(.*)", re.IGNORECASE)
 _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
@@ -90,7 +92,7 @@ def _finding(found: RawFinding, place: tuple[str, str, str], index: int) -> Find
         rule=rule,
         category=found.category.value,
         severity=found.severity,
-        message=found.message,
+        message=found.message if len(found.message) <= LONGEST_MESSAGE else f"{found.message[: LONGEST_MESSAGE - 1]}…",
         anchor=anchor,
         own_linter=found.own_linter,
     )

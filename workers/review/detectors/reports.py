@@ -25,7 +25,7 @@ from workers.review.detectors.detector import (
     relative,
 )
 
-LONGEST_MESSAGE, LONGEST_RULE = 500, 100
+LONGEST_RULE = 100
 _FOUND_NOTHING = (0, 1)
 """Exit codes with which an empty report is believed."""
 
@@ -74,7 +74,6 @@ class Reported:
         fix: ToolFix | None,
         category: Category | None = None,
     ) -> RawFinding:
-        words = " ".join(message.split())
         return RawFinding(
             path=path,
             line=span.line,
@@ -84,7 +83,7 @@ class Reported:
             rule=(rule or self.tool).replace("\0", "\ufffd")[:LONGEST_RULE],  # PostgreSQL holds no NUL
             category=category or self.category,
             severity=severity,
-            message=words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…",
+            message=" ".join(message.split()),
             fix=fix,
         )
 

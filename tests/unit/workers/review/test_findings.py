@@ -229,3 +229,9 @@ def test_a_models_words_are_no_part_of_the_fingerprint() -> None:
     """Other words, another severity and another column of the same line are the same finding."""
     one, other = model(6), model(6, Severity.MAJOR, message="Something else entirely", column=5)
     assert mark(SOURCE, one) == mark(SOURCE, other)
+
+
+def test_a_message_is_short() -> None:
+    """Tools repeat a name of the code, which may be as long as its file; an import over many lines is one."""
+    (finding,) = findings(SOURCE, raw(6, message=f"`{'a.' * 80_000}` imported but unused"))
+    assert (len(finding.message), finding.message[-1]) == (500, "…")
