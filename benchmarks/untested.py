@@ -2,7 +2,7 @@
 
     python -m benchmarks.untested CLONE... [--most 25] [--json FILE]
 
-Reviewed are past changes of code, evenly chosen from all but the newest hundred, with the user's command and the product's
+Reviewed are past changes of code, evenly chosen from the older of the last 400, with the user's command and the product's
 environments. A line is fixed later if a commit whose message speaks of a bug changes it or takes it out, as `git blame`
 says (Śliwerski, Zimmermann and Zeller 2005). What is in FILE is not reviewed again.
 """
@@ -25,7 +25,7 @@ from benchmarks.report import Numbers, bootstrap, show
 from workers.diffs import changed_lines, parse_diff, unified
 from workers.review.untested import Untested, runnable
 
-NEWEST, OLDEST = 100, 1000
+NEWEST, OLDEST = 50, 400
 """A change needs time to be fixed; and an old one needs an environment of its day."""
 MOST_LINES = 400
 

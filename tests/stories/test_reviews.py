@@ -290,6 +290,7 @@ def test_nothing_found(town: Town) -> None:
             "Nothing found",
             """\
 No test is broken: 10 tests passed.
+No test fails without the changed code.
 1 file read.\
 """,
         )
