@@ -12,7 +12,7 @@ import pytest
 from workers.ports import Limits
 from workers.review.broken_tests import ComparedTests, TestComparison
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import NO_OWN_OPTIONS, discover
+from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover
 
 pytestmark = pytest.mark.sandbox
 
@@ -36,18 +36,25 @@ def compared(
     seconds: float = 120,
     *,
     left_out: bool = False,
+    directory: str = ".",
     progress: Callable[[str], object] = lambda _: None,
 ) -> ComparedTests:
     """`left_out`: the environment of both sides left out the project's own options of pytest."""
-    command = " ".join((PYTEST, *NO_OWN_OPTIONS)) if left_out else PYTEST
+    started = PYTEST if directory == "." else "python -m pytest"  # only this is told which files to collect
+    command = " ".join((started, *NO_OWN_OPTIONS)) if left_out else started
     for name, files in (("base", BASE), ("head", {**BASE, **changes})):
         for path, text in files.items():
             (root / name / path).parent.mkdir(parents=True, exist_ok=True)
             (root / name / path).write_text(text)
+
+    def project(side: str) -> Project:
+        found = discover(root / side, python=None, test_command=command, directory=directory)
+        return replace(found, without_own_options=left_out)
+
     comparison = TestComparison(
         sandbox=Bubblewrap(),
-        head=replace(discover(root / "head", python=None, test_command=command), without_own_options=left_out),
-        base=lambda: replace(discover(root / "base", python=None, test_command=command), without_own_options=left_out),
+        head=project("head"),
+        base=lambda: project("base"),
         touched=TOUCHED,
         limits=Limits(),
         deadline=time.monotonic() + seconds,
@@ -197,3 +204,10 @@ def test_without_time_only_the_tests_that_reach_the_change_run(tmp_path: Path) -
     found = compared(tmp_path, {}, ("tests/test_free.py",), seconds=0)
     assert (found.ran, found.whole, found.broken) == (1, False, ())
     assert found.trouble == "the time was up before the other tests"
+
+
+def test_the_tests_of_other_projects_do_not_run_first(tmp_path: Path) -> None:
+    """Where tests start in a directory, those beside it may need what is not installed, and end the run with their conftest."""
+    beside = {"other/conftest.py": "import nowhere\n", "other/test_other.py": "def test_other():\n    pass\n"}
+    found = compared(tmp_path, beside, ("other/test_other.py", "tests/test_free.py"), seconds=0, directory="tests")
+    assert (found.ran, found.passed) == (1, 1)

@@ -155,7 +155,8 @@ def related_tests(project: Project, sources: Collection[str], known: Collection[
     naming: dict[str, set[str]] = {}
     for file in python_files(project.tree):
         path = file.relative_to(project.tree).as_posix()
-        if is_test_file(path) and path not in known and not file.is_symlink() and file.stat().st_size <= LARGEST_TEST:
+        is_meant = is_test_file(path) and path not in known and project.holds(path)
+        if is_meant and not file.is_symlink() and file.stat().st_size <= LARGEST_TEST:
             naming[path] = stems & {*_WORD.findall(file.read_text(encoding="utf-8", errors="replace"))}
     common = Counter(stem for named in naming.values() for stem in named)
     worth = {path: sum(1 / common[stem] for stem in named) for path, named in naming.items() if named}

@@ -83,6 +83,10 @@ class Project:
         """A path of the tree as the test command has to name it."""
         return os.path.relpath(path, self.directory)
 
+    def holds(self, path: str) -> bool:
+        """Whether a path of the tree lies where the tests start: beside it are other projects, which may not be installed."""
+        return PurePosixPath(path).is_relative_to(self.directory)
+
     def named_tests(self) -> frozenset[str]:
         """The files that the test command names: they are tests, whatever they are called."""
         if "--doctest-modules" in self.test_command:
