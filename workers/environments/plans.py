@@ -194,16 +194,17 @@ def _recipes(files: TreeFiles, directory: str) -> Iterator[Recipe]:
 def _ci_recipes(files: TreeFiles) -> list[tuple[int, Recipe]]:
     """A recipe for each job of CI that runs tests, the likeliest first, with how much is against it (above 0: other work).
 
-    A job without services is nearer to what can run here.
+    Of two alike, one without services is nearer to what can run here.
     """
-    found: list[tuple[int, Recipe]] = []
+    found: list[tuple[int, bool, Recipe]] = []
     for name in files.names(WORKFLOWS)[:MOST_WORKFLOWS]:
         workflow = files.yaml(f"{WORKFLOWS}/{name}")
         for key, job in itertools.islice(table(workflow, "jobs").items(), MOST_JOBS):
             recipe = _job(files, workflow, table(job), f"CI: {WORKFLOWS}/{name}, job {key}")
             if recipe.command and files.place(recipe.directory):
-                found.append((_doubt(f"{name} {key}", recipe) + bool(table(job, "services")), recipe))
-    return sorted((*found, *((0, recipe) for recipe in _travis(files))), key=lambda each: each[0])
+                found.append((_doubt(f"{name} {key}", recipe), bool(table(job, "services")), recipe))
+    found += ((0, False, recipe) for recipe in _travis(files))
+    return [(doubt, recipe) for doubt, _, recipe in sorted(found, key=lambda each: each[:2])]
 
 
 def _travis(files: TreeFiles) -> Iterator[Recipe]:

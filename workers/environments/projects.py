@@ -11,7 +11,7 @@ from workers.environments.tree_files import TreeFiles, ini
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestResult
 
-DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER, SHOWN = 4, 4000, 100, 1024, 3
+DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER, SHOWN = 4, 20_000, 100, 1024, 3
 _NOT_SOURCES = frozenset(
     {
         "node_modules",
