@@ -73,6 +73,14 @@ def test_what_is_no_distribution_is_not_asked_for(tree: Path, module: str) -> No
     assert (found is None) == (module != "uwsgi")
 
 
+@pytest.mark.parametrize("module", ["httpx", "lxml", "psutil", "tomli", "django"])
+def test_a_well_known_distribution_is_no_slip(tree: Path, module: str) -> None:
+    """Though it looks like a module of Python's, or the project's tests have a folder of its name."""
+    (tree / "tests" / "django").mkdir(parents=True)
+    found = mended(PLAN, collect(f"No module named '{module}'"), tree)
+    assert found is not None and found.requirements == ("pytest", module)
+
+
 def test_what_the_projects_own_package_lacks(tree: Path) -> None:
     """A checkout of a well-known package is not given its own release because a change imports what it has not."""
     (tree / "yaml").mkdir()
