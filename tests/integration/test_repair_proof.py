@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,8 +112,8 @@ def edited(project: Project, old: str, new: str, path: str = BEDS) -> dict[str, 
     return {path: source.replace(old, new, 1).encode()}
 
 
-def proven(project: Project, overlay: Mapping[str, bytes]) -> Proof | Unproven:
-    before = reproduce(Bubblewrap(), project, limits=LIMITS)
+def proven(project: Project, overlay: Mapping[str, bytes], named: Sequence[str] = ()) -> Proof | Unproven:
+    before = reproduce(Bubblewrap(), project, limits=LIMITS, named=named)
     failure = failure_of(before.failing_report)
     assert failure is not None
     return Prover(Bubblewrap(), project, before, replace(failure, failing_tests=(FREE,)), LIMITS).prove(overlay, seed=1)
@@ -230,6 +230,14 @@ def test_a_right_patch_is_proven(garden: Project) -> None:
     assert shown.failed_before == shown.passed_after == (FREE,)
     assert (shown.before.passed, shown.before.failed, shown.suite.passed, shown.suite.failed) == (5, 1, 6, 0)
     assert shown.repeats == 2
+
+
+def test_what_lacks_a_package_is_not_left_to_another_repair(tmp_path: Path) -> None:
+    """A file that only the whole suite runs, and that cannot be collected, counts as failing in the suite alone."""
+    garden = project_of(tmp_path, {**GARDEN, "tests/test_packaged.py": "import absent_library\n"})
+    shown = proven(garden, edited(garden, "+ len(self.rows)", "- len(self.rows)"), (FREE,))
+    assert isinstance(shown, Proof)
+    assert (shown.failed_before, shown.suite.failed) == ((FREE,), 1)
 
 
 @pytest.mark.extended

@@ -201,10 +201,14 @@ class Prover:
                 tests, wall=LEFT_SECONDS, trace=True, test_seconds=TRACED_TEST_SECONDS, project=project
             )
 
-        before, seen = suite.first, self._reproduction
-        known = {*self.failing, *seen.set_aside, *seen.flaky, *unrepairable(before, project)}
+        before, known = suite.first, {*self.failing, *self._aside(suite.first)}
         passing = [result.id for result in before.passing()]
         return left_failing(failing_in_both(before, after, known), passing, overlay, project.tree, trace)
+
+    def _aside(self, before: TestReport) -> Collection[str]:
+        """Failures that are no work of a patch, whatever they do."""
+        seen = self._reproduction
+        return {*seen.set_aside, *seen.flaky, *unrepairable(before, self._project)}
 
     def _refusal(self, path: str) -> str:
         """Why a patch may not touch a file; empty when it may. Files that define tests or plug-ins decide what passes."""
@@ -298,7 +302,7 @@ class Prover:
         plain: Mapping[str, bool],
     ) -> Proof:
         before, after = self._suite.first, runs[-1].report
-        aside = {*self._reproduction.set_aside, *self._reproduction.flaky}  # no work of the patch, whatever they do
+        aside = self._aside(before)
         failed = tuple(dict.fromkeys((*self.failing, *(r.id for r in before.failing() if r.id not in aside))))
         missing = {*still_failing(failed, after)} - {*self._passed_alone(runs)}
         return Proof(
