@@ -22,7 +22,7 @@ Additions = Mapping[tuple[str, Labels], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestValue:
-    """A value that replaces the one before, and counts until a time; None: for ever."""
+    """A value that replaces the one before, and counts until a time; None: forever."""
 
     value: float
     until: datetime | None

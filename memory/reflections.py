@@ -50,7 +50,7 @@ def latest_reflections(store: Store, repository: str, most: int = MOST_RECALLED)
 
 
 def of_same_failure(failure: Failure, reflections: Iterable[Reflection]) -> tuple[Reflection, ...]:
-    """Those of the same failure, be it at another commit: most of the failing tests are the same."""
+    """Those of the same failure, also at another commit: most of the failing tests are the same."""
     wanted = set(failure.failing_tests)
     return tuple(each for each in reflections if _overlap(wanted, set(each.failing_tests)) >= SAME_FAILURE)
 

@@ -111,7 +111,7 @@ class Stats:
 
 
 def stats(store: Store, control_share: float, files: Mapping[str, UpliftCounts] | None = None) -> Stats:
-    """Count everything in the ledger anew; `files` are counts of other installations, by the name of their file."""
+    """Count everything in the ledger; `files` are counts of other installations, by the name of their file."""
     repaired, reviewed = (store.ledger.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
     repairs = _repairs(store, repaired)
     by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}

@@ -34,7 +34,7 @@ class Retryable(ApprenticeError):
 
 
 class Unavailable(Retryable):
-    """Something that we need is away or asks to wait: return the job to the queue, for hours, and count no attempt.
+    """Something that we need is unavailable or asks to wait: return the job to the queue, for hours, and count no attempt.
 
     `seconds` is how long it asks to wait, 0 where it does not say.
     """

@@ -105,4 +105,4 @@ class DeliveryWriter:
             for each in batch:
                 del self._unsaved[each]
                 self._bytes -= each.size
-                each.stored.cancel()  # has no effect on a finished future; no caller may wait for ever
+                each.stored.cancel()  # has no effect on a finished future; no caller may wait forever

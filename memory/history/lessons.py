@@ -22,7 +22,7 @@ HALF_LIFE = 300.0
 
 
 class PathClass(StrEnum):
-    """What a file is for; what is fixed in one kind is often let be in another."""
+    """What a file is for; what is fixed in one kind is often left alone in another."""
 
     CODE = "code"
     TEST = "test"

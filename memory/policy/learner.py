@@ -256,7 +256,7 @@ class Learner:
         return None if known else signal
 
     def rebuild(self) -> int:
-        """Derive the whole table anew from the ledger with the weights in force; how many entries were read.
+        """Derive the whole table from the ledger with the weights in force; how many entries were read.
 
         With the same weights the table is the same, bit for bit.
         """

@@ -109,7 +109,7 @@ class MiniLM:
             atexit.register(thread.join)
 
     def _warmed(self) -> None:
-        with suppress(RuntimeError):  # an import that the end of the process refuses; an `embed` would raise anew
+        with suppress(RuntimeError):  # an import that the end of the process refuses; an `embed` would raise again
             self._loaded()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -40,7 +40,7 @@ def terms(text: str) -> list[str]:
 class WordIndex:
     """Okapi BM25 by bm25s, over documents that are added one by one and keep their rows.
 
-    The first search after an addition builds the index anew: 0.9 s of a processor for 20,000 documents of 50 words.
+    The first search after an addition builds the index again: 0.9 s of a processor for 20,000 documents of 50 words.
     """
 
     def __init__(self, documents: Sequence[Sequence[str]] = ()) -> None:

@@ -87,7 +87,7 @@ class Inbox:
     def lease(
         self, job_id: str, *, worker: str, now: datetime, seconds: float, on_death: OnDeath = _none
     ) -> LeasedJob | None:
-        """Lease this job, whosever turn it is, if it is ready or its lease has expired; None where it cannot be leased.
+        """Lease this job, regardless of turns, if it is ready or its lease has expired; None where it cannot be leased.
 
         One that killed too many workers is declared dead. `on_death` makes the jobs that follow from that, of its id, its
         payload and the reason, in the same transaction.
@@ -138,7 +138,7 @@ class Inbox:
     def wait(
         self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str, installation_id: int | None = None
     ) -> bool:
-        """The same for something that is away, which is no attempt. With an installation, all of its jobs wait until then."""
+        """The same for something that is unavailable, which is no attempt. With an installation, all of its jobs wait until then."""
         since, waits = leased.waiting_since or now, leased.waits + 1
         with self.database.writing() as connection:
             if installation_id is not None:

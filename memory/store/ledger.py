@@ -191,7 +191,7 @@ class Ledger:
         of_signals: OfSignals,
         weights: str = "",
     ) -> int:
-        """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
+        """Derive the table from the whole ledger, in one transaction; returns how many entries it was derived from.
 
         Writers wait meanwhile: on SQLite every one, a choice too, as it appends its decision; on PostgreSQL those that add to
         the table or bring its pools up to date. The arguments are those of `totals.outcome_totals` and `signal_totals`.

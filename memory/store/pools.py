@@ -1,7 +1,7 @@
 """What evidence adds up to in each cell, kept beside its rows: that of each repository, and in shared cells that of all.
 
 A choice reads one row of each. A pool is of one period, as evidence decays. The first reader of a later period, and the first
-writer, make it anew from the cell's rows; within a period a writer moves it by what its repository and its people changed.
+writer, make it again from the cell's rows; within a period a writer moves it by what its repository and its people changed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

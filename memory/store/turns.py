@@ -1,6 +1,6 @@
 """Whose turn it is: chooses the job that a worker leases next, at a cost that does not grow with the number of jobs.
 
-Priorities go first; of every few jobs one is of the next class, so that none waits for ever. Within a class the installations
+Priorities go first; of every few jobs one is of the next class, so that none waits forever. Within a class the installations
 take turns, within an installation its repositories, within a repository the accounts. Of one account the job that has waited
 longest is next.
 """
@@ -45,7 +45,7 @@ def place(job: NewJob) -> dict[str, int]:
 
 
 # ── Statements ─────────────────────────────────────────────────────────────────────────────────────────────────────
-# As text, for they are many and small: composed anew for each claim they took ten times as long as the database.
+# As text, for they are many and small: composed again for each claim they took ten times as long as the database.
 # With LIMIT in place of EXISTS: PostgreSQL made joins of that, and read all jobs of a flood that it had no statistics of.
 
 _PIECES = {

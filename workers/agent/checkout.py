@@ -92,7 +92,7 @@ class Checkout:
         self._added_tests[path] = text
 
     def clear(self, *, most_files: int) -> None:
-        """Begin anew, with at most `most_files` files to be edited."""
+        """Begin again, with at most `most_files` files to be edited."""
         self._edited.clear()
         self._added_tests.clear()
         self._most_files = most_files

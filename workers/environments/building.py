@@ -309,7 +309,7 @@ def _refuse_bombs(wheels: Sequence[Path]) -> None:
 
 
 def add_bytecode(sandbox: Sandbox, interpreter: Interpreter, new: Path, limits: Limits) -> None:
-    """Add bytecode, without which every run of the tests would compile the packages anew. Its failure costs time alone."""
+    """Add bytecode, without which every run of the tests would compile the packages again. Its failure costs time alone."""
     packages = (new / "lib" / f"python{interpreter.minor}" / "site-packages").resolve()
     with TemporaryDirectory(prefix="apprentice-empty-") as empty:
         workload = Workload(

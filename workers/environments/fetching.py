@@ -29,7 +29,7 @@ class RemoteFile:
 
 
 def fetched(file: RemoteFile, place: Path, given: PackageIndexes, progress: Callable[[str], None]) -> Path:
-    """The file below `place`, whose content has its hash: a copy there that has not is fetched anew, with a line that says so.
+    """The file below `place`, whose content has its hash: a copy there that has not is fetched again, with a line that says so.
 
     Raises CannotRun for a file with another hash, NoIndex when the index does not answer at the third attempt.
     """

@@ -38,7 +38,7 @@ class EnvironmentStore:
     def made(self, key: Sequence[str], fill: Fill, progress: Callable[[str], None]) -> Path:
         """The directory that `fill` makes, made once for equal keys. `fill` gets an empty directory of another name.
 
-        One whose files were changed since it was made is not used: it is made anew, with a line that says so.
+        One whose files were changed since it was made is not used: it is made again, with a line that says so.
         """
         name = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:32]
         with self._locked(name, progress):

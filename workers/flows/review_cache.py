@@ -26,7 +26,7 @@ def cached_review(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
 
 
 def forget_review(this: Round) -> None:
-    """The round has ended: the next one reads anew."""
+    """The round has ended: the next one reads again."""
     this.context.store.review_cache.remove_of(_owner(this))
 
 

@@ -145,7 +145,7 @@ def translation(status: int, answer: object, headers: Mapping[str, str], doing: 
 
 
 LONGEST_RESET = 3600.0
-"""GitHub's limits begin anew within an hour."""
+"""GitHub's limits are reset within an hour."""
 
 DEFAULT_WAIT = 60.0
 """The seconds that GitHub asks to wait where its answer does not say."""

@@ -21,7 +21,7 @@ from workers.work_tree import local_commits
 PATHS = ("*.py", "*.pyi")
 
 READING = f"3, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
-"""How a past is read; one that was read otherwise is read anew."""
+"""How a past is read; one that was read otherwise is read again."""
 
 Progress = Callable[[int, int], None]
 """Gets the number of changes read, and of all."""
@@ -58,7 +58,7 @@ def learn(
 ) -> LearnedHistory:
     """Read the last `most` changes of the branch `tip` in the git directory, or of these those since it was last read.
 
-    Where older ones are wanted than were read then, all are read anew. A finding is followed for a horizon, and known ones
+    Where older ones are wanted than were read then, all are read again. A finding is followed for a horizon, and known ones
     must be known before others are new: after a break reading begins two horizons earlier, and the first of them only warms
     up. `detectors` read instead of all of ruff and bandit. Raises BadInput where `tip` names no commit.
     """

@@ -351,7 +351,7 @@ class ModelEndpoint:
 
 @contextmanager
 def _connection_timeout(connections: Sequence[Connection], seconds: float) -> Iterator[None]:
-    """Close the last of the connections after `seconds`: single bytes, each in time, would keep it open for ever."""
+    """Close the last of the connections after `seconds`: single bytes, each in time, would keep it open forever."""
 
     def hang_up() -> None:
         for connection in connections[-1:]:

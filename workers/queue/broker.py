@@ -83,7 +83,7 @@ class _FolderTransport(filesystem.Transport):
 class _ReleasingQoS(redis.QoS):
     """Gives a slot back although Redis does not hear that its message is done.
 
-    Kombu's own keeps the slot then. A worker that lost all of its slots in an outage takes no message ever after.
+    Kombu's own keeps the slot then. A worker that lost all of its slots in an outage never takes a message again.
     """
 
     def ack(self, delivery_tag: str) -> None:

@@ -126,7 +126,7 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
 
 
 def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
-    """Run this job, whosever turn it is, if this worker gets the lease."""
+    """Run this job, regardless of turns, if this worker gets the lease."""
     now, seconds = context.clock(), context.settings.lease_seconds
     leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:

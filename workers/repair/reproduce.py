@@ -32,7 +32,7 @@ from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestRes
 from workers.sandbox.run_tests import Project, TestRun
 
 STUCK_SECONDS = 10.0
-"""How long tests that wait for ever are traced."""
+"""How long tests that wait forever are traced."""
 
 MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 """Bounds of the traced run: passing tests, their seconds untraced, failing tests, those that never end."""

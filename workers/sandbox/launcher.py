@@ -177,7 +177,7 @@ def enter(directory: int, name: str) -> int:
 
 
 def replace(directory: int, name: str, content: bytes) -> None:
-    """Write a file anew, keeping its permission bits; a link of that name is replaced, not followed."""
+    """Write a file again, keeping its permission bits; a link of that name is replaced, not followed."""
     mode = 0o644
     try:
         mode = stat.S_IMODE(os.lstat(name, dir_fd=directory).st_mode) & 0o777 | 0o200

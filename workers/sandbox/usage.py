@@ -121,7 +121,7 @@ class MemoryMeter:
         return sockets * KB_OF_SOCKET + min(sockets * KB_OF_TCP_SOCKET, pages * os.sysconf("SC_PAGE_SIZE") / 1024)
 
     def _mappings_kb(self, pids: Iterable[int]) -> float:
-        """Those of some processes are read anew, in turn, so that a great many do not keep us from looking."""
+        """Those of some processes are read again, in turn, so that a great many do not keep us from looking."""
         self._mappings = {pid: self._mappings.get(pid, _Mappings()) for pid in pids}
         begun = time.monotonic()
         for pid in sorted(self._mappings, key=lambda pid: self._mappings[pid].seen):

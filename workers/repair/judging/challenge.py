@@ -1,7 +1,7 @@
 """What a run of a proof is challenged by: twins of failing tests, and canaries, one of which must fail and one pass.
 
 The report of a run comes from a process that imports the candidate, so it is a claim. A challenge holds it to values that
-only this side knows, made anew for each run.
+only this side knows, new for each run.
 """
 
 import random

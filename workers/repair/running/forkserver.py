@@ -89,8 +89,8 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `each` caps single tests alike, one number for every failing and then every covering one, or none at all.
     `sources` are several texts to be tried together, in the place of `source`.
-    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew. With
-    `narrow` an import anew collects the failing tests alone first, and what else is asked for only where they pass.
+    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported again. With
+    `narrow` a new import collects the failing tests alone first, and what else is asked for only where they pass.
     """
 
     failing: tuple[str, ...]
@@ -117,7 +117,7 @@ class FailedEdit(msgspec.Struct, frozen=True, kw_only=True):
 class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
-    `how` is "swap", "fresh" or "early" (the file cannot be imported anew there); `ended` is "answered", "cpu", "wall" or
+    `how` is "swap", "fresh" or "early" (the file cannot be imported again there); `ended` is "answered", "cpu", "wall" or
     "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked

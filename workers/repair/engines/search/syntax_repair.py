@@ -75,7 +75,7 @@ class SyntaxRepair:
 
 @dataclass(slots=True)
 class _Tries:
-    """What was tried for one text, and how many characters may still be parsed: no text is worked on for ever."""
+    """What was tried for one text, and how many characters may still be parsed: no text is worked on forever."""
 
     left: int = PATIENCE
     seen: set[str] = field(default_factory=set)

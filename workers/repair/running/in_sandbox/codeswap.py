@@ -1,4 +1,4 @@
-"""Exchange the code of loaded functions for that of an edited module, where that is the same as importing it anew.
+"""Exchange the code of loaded functions for that of an edited module, where that is the same as importing it again.
 
 Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.
 An edit may be swapped in when nothing that it changes had a part in importing the modules or collecting the tests.

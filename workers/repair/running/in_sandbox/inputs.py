@@ -228,7 +228,7 @@ class Mutation:
 
 
 TRIES = 6
-"""How often an input is drawn anew when it breaks an invariant of those seen, before it is taken all the same."""
+"""How often an input is drawn again when it breaks an invariant of those seen, before it is taken all the same."""
 
 CROSSED, RESORTED, ABSENT = 0.2, 0.9, 0.1
 """How often an argument is taken from another call that was seen, what was always sorted is sorted again, and None is

@@ -2,7 +2,7 @@
 
 Two processes wait. The *front* waits where pytest has loaded its plugins and nothing of the project; the *warm* process,
 forked from it, has collected the tests as well. An edit that can be swapped into loaded functions is tried in a fork of
-the warm process, any other one in a fork of the front, which imports and collects anew. Meanwhile it is in its file too.
+the warm process, any other one in a fork of the front, which imports and collects again. Meanwhile it is in its file too.
 
 Spoken in JSON lines. The first request is {root, args, narrow, wall}: `args` are pytest's, `narrow` those that name the
 files of the failing tests alone, `wall` the seconds to collect in.
@@ -170,7 +170,7 @@ class CollectedProcess:
         if self._pid == 0:
             os.close(requests[1])
             os.close(answers[0])
-            # Forks of the front read the byte code: they need not compile and rewrite all modules anew.
+            # Forks of the front read the byte code: they need not compile and rewrite all modules again.
             sys.dont_write_bytecode = False
             self.inside = Collecting(root, Line(os.fdopen(requests[0], "rb"), answers[1]), recorder)
             return
@@ -306,7 +306,7 @@ class ForkPlugin:
 
 
 def _steps(request: Message) -> Iterator[Message]:
-    """What is asked of forks that import anew: the failing tests alone, then all, as far as each step is wanted."""
+    """What is asked of forks that import again: the failing tests alone, then all, as far as each step is wanted."""
     if request["narrow"]:
         yield dict(request, covering=[], each=request["each"][: len(request["failing"])])
     if request["covering"] or not request["narrow"]:
@@ -314,7 +314,7 @@ def _steps(request: Message) -> Iterator[Message]:
 
 
 class FreshImport:
-    """The role of a fork that tries one edit with everything imported anew; `is_narrow`: without files of other tests."""
+    """The role of a fork that tries one edit with everything imported again; `is_narrow`: without files of other tests."""
 
     def __init__(self, side: Fork, request: Message) -> None:
         self._side = side

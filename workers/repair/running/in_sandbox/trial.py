@@ -89,7 +89,7 @@ def run_quickly(item: pytest.Item, following: pytest.Item | None) -> QuickOutcom
 
 
 def _prepare(item: Any) -> None:  # noqa: ANN401 - what pytest's own runner does is not in its public types
-    """What pytest does before it sets up: anew for an item that ran already, and a place for what became of each phase."""
+    """What pytest does before it sets up: again for an item that ran already, and a place for what became of each phase."""
     if getattr(item, "funcargs", None) and hasattr(item, "_initrequest"):
         item._initrequest()
     if tmppath_result_key is not None:
