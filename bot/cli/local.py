@@ -78,14 +78,15 @@ def fix(
     if patch and (apply or as_json):
         refuse("--patch prints the patch and nothing else; leave out --apply and --json")
     with _working("no file of yours was changed; what was learned so far is kept", quiet=quiet) as progress:
-        from bot import local
         from bot.cli import fix_output, json_output
+        from bot.local import fix as fix_directory
+        from bot.local import patch_for_git
         from workers.context import open_context
 
         try:
             context = open_context(worker_settings(**_given(budget_seconds=budget, seed=seed)), progress=progress)
-            result = local.fix(path, context, test_command=test_command, apply=apply, python=python)
-            whole = local.patch_for_git(result, path) if patch else ""
+            result = fix_directory(path, context, test_command=test_command, apply=apply, python=python)
+            whole = patch_for_git(result, path) if patch else ""
         except (ApprenticeError, StoreError) as error:
             if as_json:
                 print_json(json_output.cannot_run(str(error)))
@@ -132,15 +133,15 @@ def review(
     """
     detail = _detail(quiet=quiet, verbose=verbose)
     with _working("no file of yours was changed", quiet=quiet) as progress, refusing():
-        from bot import local
         from bot.cli import review_output
+        from bot.local import review as review_directory
         from workers.context import open_context
 
         printed = review_output.printed_as(format_, as_json=as_json)
         files = review_output.files_of(report or ())
         with review_output.failure_in(printed):
             context = open_context(worker_settings(), progress=progress)
-            result = local.review(path, context, base=base, head=head, python=python)
+            result = review_directory(path, context, base=base, head=head, python=python)
         seconds = progress.seconds
         code = review_output.write(result, printed, files, fail_on, seconds=seconds, detail=detail)
     raise typer.Exit(code)
