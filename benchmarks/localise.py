@@ -32,7 +32,7 @@ from workers.localisation.ranking import PythonSource, Scores, bm25, likely_file
 from workers.work_tree import git_directory
 
 HITS = 5
-MOST_TRUTH, FEWEST_SOURCES, FEWEST_WORDS = 5, 6, 3
+MAX_TRUTH, FEWEST_SOURCES, FEWEST_WORDS = 5, 6, 3
 """A fix of more sources has no place, in a tree of fewer every answer is right, and shorter messages say nothing."""
 
 MESSAGE = 1_000
@@ -75,7 +75,7 @@ def without_names(message: str, paths: Sequence[str]) -> str:
 
 def questions(directory: Path, changes: Sequence[EarlierChange], most: int) -> Iterator[IssueInWords]:
     """The latest `most` changes that closed an issue, in order of time."""
-    closing = [at for at, change in enumerate(changes) if change.closes and len(change.sources) <= MOST_TRUTH]
+    closing = [at for at, change in enumerate(changes) if change.closes and len(change.sources) <= MAX_TRUTH]
     for at in closing[-most:]:
         change = changes[at]
         try:

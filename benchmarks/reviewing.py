@@ -28,7 +28,7 @@ from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.work_tree import local_commits
 
-MOST_COMMITS = 100
+MAX_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def nearest(spans: Sequence[Span], *, files: int, lines: int) -> Span:
 def spans(directory: Path) -> list[Span]:
     """The sizes of the last commits together, for each number of them."""
     found = []
-    for commits in range(1, MOST_COMMITS + 1):
+    for commits in range(1, MAX_COMMITS + 1):
         told = subprocess.run(
             ("git", "-C", str(directory), "diff", "--shortstat", f"HEAD~{commits}", "HEAD"),
             capture_output=True,

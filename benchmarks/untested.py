@@ -27,7 +27,7 @@ from workers.review.untested import Untested, runnable
 
 NEWEST, OLDEST = 50, 400
 """A change needs time to be fixed; and an old one needs an environment of its day."""
-MOST_LINES = 400
+MAX_LINES = 400
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def changes_of(path: Path, most: int, known: Sequence[Change]) -> Iterator[Chang
     fixed = fixed_later(clone)
     for commit in chosen(clone, most):
         lines = {source: _runnable(clone, commit, source) for source in commit.sources}
-        if 0 < sum(map(len, lines.values())) <= MOST_LINES and all(each.commit != commit.id for each in known):
+        if 0 < sum(map(len, lines.values())) <= MAX_LINES and all(each.commit != commit.id for each in known):
             untested = reviewed(path, commit)
             later = fixed.get(commit.id, {})
             yield Change(

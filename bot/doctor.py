@@ -35,8 +35,8 @@ from workers.setting_types import ReviewTool
 from workers.settings import MintSettings, SandboxTier, WebSettings, WorkerSettings
 
 MODEL_SECONDS = WEB_SECONDS = 5.0
-LEAST_FREE_MB = 1024
-MOST_SKEW_SECONDS = 30.0
+MIN_FREE_MB = 1024
+MAX_SKEW_SECONDS = 30.0
 PING = b'{"zen": "apprentice doctor"}'
 """Always the same body under the same id, so that the database keeps one."""
 GRANT = "change it on the App's page, and accept it in each installation"
@@ -174,8 +174,8 @@ def _interpreter(settings: WorkerSettings) -> Iterator[MachineCheck]:
 def _disk(settings: WorkerSettings) -> MachineCheck:
     free = shutil.disk_usage(settings.home).free >> 20
     detail = f"{free} MB are free in {settings.home}"
-    if free < LEAST_FREE_MB:
-        return _missing_check("disk", f"{detail}, less than {LEAST_FREE_MB}: make room, or move APPRENTICE_HOME")
+    if free < MIN_FREE_MB:
+        return _missing_check("disk", f"{detail}, less than {MIN_FREE_MB}: make room, or move APPRENTICE_HOME")
     return _ok("disk", detail)
 
 
@@ -217,7 +217,7 @@ def _clock(of: str, ahead: timedelta) -> MachineCheck:
     """Leases follow the database's clock, and GitHub refuses signatures that are a minute off."""
     seconds = ahead.total_seconds()
     detail = f"this machine is {abs(seconds):.1f} s {'ahead' if seconds > 0 else 'behind'}"
-    if abs(seconds) > MOST_SKEW_SECONDS:
+    if abs(seconds) > MAX_SKEW_SECONDS:
         return _missing_check(f"clock of {of}", f"{detail}: set it by NTP on both machines")
     return _ok(f"clock of {of}", detail)
 

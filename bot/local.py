@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Actor, Finding, Sighting, Task, TaskKind
 from memory.policy.review_policy import PostingDecision
-from workers.configuration.reading import MOST_BYTES, ConfigurationFile, configuration_of, read_configuration
+from workers.configuration.reading import MAX_BYTES, ConfigurationFile, configuration_of, read_configuration
 from workers.configuration.schema import PATH
 from workers.context import Context
 from workers.diffs import patched, unified
@@ -163,7 +163,7 @@ def _own_file(path: Path) -> ConfigurationFile:
         if not file.is_file() or file.resolve() != path.resolve() / PATH:
             return ConfigurationFile()
         with file.open("rb") as opened:
-            return read_configuration(opened.read(MOST_BYTES + 1))
+            return read_configuration(opened.read(MAX_BYTES + 1))
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror}") from error
 

@@ -34,7 +34,7 @@ TICK_SECONDS = 0.2
 GRACE_SECONDS = 20.0
 STEADY_SECONDS = 60.0
 LONGEST_DELAY = 30.0
-MOST_RESTARTS = 10
+MAX_RESTARTS = 10
 BAD_INPUT, TEMPORARY = 2, 75
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger()
@@ -161,7 +161,7 @@ def _keep_running(children: Sequence[SupervisedProcess], ended: threading.Event,
             code = child.restart_if_due()
             if code == BAD_INPUT:
                 return BAD_INPUT
-            if child.restarts > MOST_RESTARTS:
+            if child.restarts > MAX_RESTARTS:
                 _log.error("process keeps dying", name=child.part.name, restarts=child.restarts)
                 return 1
     return 0

@@ -40,11 +40,11 @@ BOM = "\ufeff"
 """The mark that some editors begin a file in UTF-8 with; Python skips it in bytes, and refuses it in text."""
 
 
-MOST_PARTS = 100
+MAX_PARTS = 100
 _IMPORT = re.compile(r"\b(?:import|from)\b(?:[^\r\n\\;#]|\\(?:\r\n?|\n))*")
 _PART = re.compile(r"\.(?:[ \t\f]|\\(?:\r\n?|\n))*[^\s.\\]")
 
-MOST_LOOKED_AT = 10**9
+MAX_LOOKED_AT = 10**9
 """Characters that CPython 3.11 looks at to find the expressions of one formatted string: all of it, for each."""
 _TEXT = re.compile(
     r"""#[^\r\n]*|([A-Za-z]{0,2})(?:'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3})?|"{3}(?:[^"\\]|\\.|"(?!""))*(?:"{3})?"""
@@ -59,14 +59,14 @@ def _is_heavy(text: str) -> bool:
 
     It keeps the name of each package on the way to a module, so 40 kB of `import a.a.a…` take half a gigabyte.
     """
-    if text.count(".") > MOST_PARTS:
+    if text.count(".") > MAX_PARTS:
         named = (name for found in _IMPORT.finditer(text) for name in found[0].split(","))
-        if any(name.count(".") > MOST_PARTS and len(_PART.findall(name)) > MOST_PARTS for name in named):
+        if any(name.count(".") > MAX_PARTS and len(_PART.findall(name)) > MAX_PARTS for name in named):
             return True
-    if text.count("{") * len(text) <= MOST_LOOKED_AT:
+    if text.count("{") * len(text) <= MAX_LOOKED_AT:
         return False
     formatted = (found[0] for found in _TEXT.finditer(text) if "f" in (found[1] or "").lower())
-    return any(each.count("{") * len(each) > MOST_LOOKED_AT for each in formatted)
+    return any(each.count("{") * len(each) > MAX_LOOKED_AT for each in formatted)
 
 
 def parse_module(text: str | bytes) -> ast.Module:

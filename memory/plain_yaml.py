@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
+MAX_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
 """The most that a file, a value in it, and its nesting may have."""
 
 
@@ -28,7 +28,7 @@ class BadYaml(Exception):
         self.reason = reason
 
 
-def root_of(text: str, most_bytes: int = MOST_BYTES) -> yaml.Node | None:
+def root_of(text: str, most_bytes: int = MAX_BYTES) -> yaml.Node | None:
     """The root of a document, None for an empty one. Raises BadYaml, before a tree is built, for what multiplies."""
     import yaml  # slow to import, and seldom needed
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from memory.model import AttemptOutcome, Failure, NearMiss, Reflection, RetryMode
 from memory.store import Store
 
-MOST_RECALLED = 30
+MAX_RECALLED = 30
 """How many of a repository's latest reflections are looked at."""
 
-MOST_RULED_OUT = 1000
+MAX_RULED_OUT = 1000
 """Candidates that one reflection names: 8 bytes each."""
 
 SAME_FAILURE = 0.5
@@ -44,7 +44,7 @@ def store_reflection(store: Store, reflection: Reflection) -> bool:
     return store.reflections.add(reflection.id, reflection, owner=reflection.repository, now=reflection.created_at)
 
 
-def latest_reflections(store: Store, repository: str, most: int = MOST_RECALLED) -> list[Reflection]:
+def latest_reflections(store: Store, repository: str, most: int = MAX_RECALLED) -> list[Reflection]:
     """A repository's reflections, newest first."""
     return store.reflections.latest(repository, most, Reflection)
 

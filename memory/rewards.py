@@ -49,7 +49,7 @@ PATTERN = "finding"
 EXPECTED, EXPECTED_PROOF = "expected", "expected_proof"
 """Features of a decision under which the table's expectation of it is kept."""
 
-LEAST_WEIGHT = 0.3
+MIN_WEIGHT = 0.3
 """Weight of feedback from which on a decision counts as judged: a resolved thread alone is no verdict."""
 
 SMALL_PATCH_LINES = 20
@@ -218,7 +218,7 @@ def proven(outcome: Outcome) -> bool:
 
 def verdict(signals: Iterable[Signal]) -> float | None:
     """The weighted mean of the feedback on a decision; None without feedback that counts."""
-    return acceptance(signals, least=LEAST_WEIGHT)
+    return acceptance(signals, least=MIN_WEIGHT)
 
 
 def support(signal: Signal) -> float:

@@ -33,7 +33,7 @@ MOST = 20.0
 OWN = 10.0
 """The observations that our own prior is worth beside it."""
 
-MOST_LESSONS, MOST_LINKS = 400, 5
+MAX_LESSONS, MAX_LINKS = 400, 5
 
 Pattern = tuple[TaskKind, str, str]
 """A rule or error type: its kind, its label, and the strategy."""
@@ -65,8 +65,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     teachers: Annotated[int, Meta(ge=QUORUM, le=10**6)]
     since: date
     until: date
-    taught_by: Annotated[tuple[Link, ...], Meta(max_length=MOST_LINKS)]
-    decisions: Annotated[tuple[Id, ...], Meta(max_length=MOST_LINKS)] = ()
+    taught_by: Annotated[tuple[Link, ...], Meta(max_length=MAX_LINKS)]
+    decisions: Annotated[tuple[Id, ...], Meta(max_length=MAX_LINKS)] = ()
 
     @property
     def pattern(self) -> Pattern:
@@ -79,7 +79,7 @@ class Learnings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     version: Annotated[int, Meta(ge=1, le=VERSION)] = VERSION
     source: Annotated[str, Meta(pattern=r"\A(local:)?[A-Za-z0-9][\w.-]*(/[A-Za-z0-9_.][\w.-]*)?\Z", max_length=100)]
-    lessons: Annotated[tuple[Lesson, ...], Meta(max_length=MOST_LESSONS)]
+    lessons: Annotated[tuple[Lesson, ...], Meta(max_length=MAX_LESSONS)]
 
 
 def shifted(prior: float, learnings: Iterable[Learnings], pattern: Pattern) -> tuple[float, tuple[str, ...]]:
@@ -145,7 +145,7 @@ def harvest(
         if _teachers(verdicts) >= max(quorum, QUORUM) and (private_names or is_public(pattern[0], pattern[1]))
     ]
     weightiest = sorted(lessons, key=lambda each: (-each.weight, each.pattern))
-    return Learnings(source=store.name_of(repository), lessons=tuple(weightiest[:MOST_LESSONS]))
+    return Learnings(source=store.name_of(repository), lessons=tuple(weightiest[:MAX_LESSONS]))
 
 
 def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learnings, ...]:
@@ -175,7 +175,7 @@ def _lesson(
     store: Store, repository: str, pattern: Pattern, verdicts: Verdicts, link: Callable[[TaskKind, str, int], str]
 ) -> Lesson:
     decisions = {decision.id: decision for decision, _ in verdicts}.values()
-    latest = sorted(decisions, key=lambda each: (each.created_at, each.id), reverse=True)[:MOST_LINKS]
+    latest = sorted(decisions, key=lambda each: (each.created_at, each.id), reverse=True)[:MAX_LINKS]
     stored = [store.tasks.get(decision.task_id) for decision in latest]
     numbers = dict.fromkeys(each.task.number for each in stored if each is not None and each.task.number)
     days = [signal.created_at.date() for _, signal in verdicts]

@@ -36,10 +36,10 @@ UPPER = 1.645
 GOOD_RATE = 0.2
 """From this rate on a skill is tried at failures that resemble none of those that it repaired."""
 
-MOST_READ = 2000
+MAX_READ = 2000
 """Experiences that skills are derived from, the latest."""
 
-MOST_TOKENS = 80
+MAX_TOKENS = 80
 """Tokens of either side of a skill. A longer edit fits one place only."""
 
 _KEPT_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, frozenset, tuple, int, float)
@@ -144,7 +144,7 @@ def teaches(shape: EditShape) -> bool:
     places. `$0` → `$1` or `$0.$1` → `$0.$2` do not: every name in scope would fit them.
     """
     before, after = shape.before.split(), shape.after.split()
-    if max(len(before), len(after)) > MOST_TOKENS:
+    if max(len(before), len(after)) > MAX_TOKENS:
         return False
     if before != after and sorted(before) == sorted(after):
         return True
@@ -237,7 +237,7 @@ def _posterior(successes: float, failures: float) -> tuple[float, float]:
 
 def current(store: Store) -> tuple[Skill, ...]:
     """The skills of the memory as it is now."""
-    experiences = store.experiences.all(limit=MOST_READ)
+    experiences = store.experiences.all(limit=MAX_READ)
     proven = [each.id for each in experiences if _is_proven(each)]
     return derived(experiences, store.ledger.live_signals(proven))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.model import AttemptOutcome, Experience, Factor, Family, Signal
-from memory.rewards import LEAST_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
+from memory.rewards import MIN_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
 from memory.skills import parts_of
 from memory.store.evidence import MILLION, QUORUM, Contributor, Sum, cell_for
 
@@ -115,7 +115,7 @@ def judged_edits(experiences: Iterable[Experience], signals: Iterable[Signal]) -
         if signal.weight * SIGNAL_WORTH[signal.kind].weight > 0.0:
             given[signal.decision_id].append(signal)
     found = [_judged(each, given[each.id]) for each in experiences if each.shape is not None and each.id in given]
-    least = millionths(LEAST_WEIGHT)
+    least = millionths(MIN_WEIGHT)
     judged = (each for each in found if sum(weight for weight, _ in each.verdicts.values()) >= least)
     return sorted(judged, key=lambda each: (each.judged_at, each.id))
 

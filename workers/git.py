@@ -29,13 +29,13 @@ _GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object
 _AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
 """Attributes of our mirrors. They override those of a commit: an exported file equals the committed one, byte for byte."""
 
-MOST_PATHS = 100_000
+MAX_PATHS = 100_000
 """Bytes of paths on git's command line, which has a limit. With more paths, git compares everything."""
 
-MOST_FILES, MOST_TREE_MB = 100_000, Limits().disk_mb
+MAX_FILES, MAX_TREE_MB = 100_000, Limits().disk_mb
 """Files and directories of an exported commit, and their size: what a sandbox holds."""
 
-MOST_CHANGED, MOST_COMPARED_MB, LARGEST = 10_000, 64, 4 << 20
+MAX_CHANGED, MAX_COMPARED_MB, LARGEST = 10_000, 64, 4 << 20
 """Files of one change, and the text of both sides together; git compares no text of files that are larger."""
 
 FETCHING = GitLimits(output_mb=4096)
@@ -124,19 +124,19 @@ class Mirror:
             self._run(
                 *(f"--work-tree={destination}", "-c", "core.bare=false", "checkout-index", "--all", "--force"),
                 extra=index,
-                limits=GitLimits(cpu_seconds=60, output_mb=MOST_TREE_MB),
+                limits=GitLimits(cpu_seconds=60, output_mb=MAX_TREE_MB),
             )
         return destination
 
     def _measure(self, sha: str) -> None:
         """Count the files and directories of a commit, and add up their sizes, before any of it is read."""
         listed = self._listed(f"the tree of {sha[:7]}", "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", sha)
-        if len(listed) > MOST_FILES:
-            raise TooMuchForGit(f"{sha[:7]} has {len(listed):,} files and directories, over {MOST_FILES:,}")
+        if len(listed) > MAX_FILES:
+            raise TooMuchForGit(f"{sha[:7]} has {len(listed):,} files and directories, over {MAX_FILES:,}")
         sizes = (entry.partition("\t")[0].split()[3] for entry in listed)
         size_mb = sum(int(size) for size in sizes if size.isdigit()) >> 20
-        if size_mb > MOST_TREE_MB:
-            raise TooMuchForGit(f"the files of {sha[:7]} are {size_mb:,} MB, over the {MOST_TREE_MB} MB of a sandbox")
+        if size_mb > MAX_TREE_MB:
+            raise TooMuchForGit(f"the files of {sha[:7]} are {size_mb:,} MB, over the {MAX_TREE_MB} MB of a sandbox")
 
     def _listed(self, what: str, *arguments: str) -> list[str]:
         """What a command lists with zeros between."""
@@ -157,7 +157,7 @@ class Mirror:
         return self._difference("--unified=0", old, new, paths)
 
     def _difference(self, context: str, old: str, new: str, paths: Sequence[str] = ()) -> str:
-        named = ("--", *paths) if 0 < sum(len(os.fsencode(path)) for path in paths) <= MOST_PATHS else ()
+        named = ("--", *paths) if 0 < sum(len(os.fsencode(path)) for path in paths) <= MAX_PATHS else ()
         self._weigh(old, new, named)
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", context)
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
@@ -181,12 +181,12 @@ class Mirror:
                 next(fields)
             files += 1
             asked += b"" if status == "R100" else f"{before}\n{after}\n".encode()
-        if files > MOST_CHANGED:
-            raise TooMuchForGit(f"{what} is of {files:,} files, over {MOST_CHANGED:,}; split it")
+        if files > MAX_CHANGED:
+            raise TooMuchForGit(f"{what} is of {files:,} files, over {MAX_CHANGED:,}; split it")
         sizes = self._run("cat-file", "--batch-check=%(objectsize)", stdin=asked).split()
         size_mb = sum(int(size) for size in sizes if size.isdigit() and int(size) <= LARGEST) >> 20
-        if size_mb > MOST_COMPARED_MB:
-            raise TooMuchForGit(f"{what} compares {size_mb:,} MB of text, over {MOST_COMPARED_MB} MB; split it")
+        if size_mb > MAX_COMPARED_MB:
+            raise TooMuchForGit(f"{what} compares {size_mb:,} MB of text, over {MAX_COMPARED_MB} MB; split it")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""
@@ -343,10 +343,10 @@ def _authorised(token: str) -> Iterator[dict[str, str]]:
         os.close(descriptor)
 
 
-MOST_MIRRORS, MOST_MIRRORS_MB, IN_USE_SECONDS = 500, 20_000, 6 * 3600
+MAX_MIRRORS, MAX_MIRRORS_MB, IN_USE_SECONDS = 500, 20_000, 6 * 3600
 
 
-def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS, seconds: float = inf) -> int:
+def remove_least_used(mirrors: Path, *, most: int = MAX_MIRRORS, seconds: float = inf) -> int:
     """Remove mirrors, the least recently used first, until few and small enough ones are left, and none that was not used for
     so many seconds; returns how many.
 
@@ -357,7 +357,7 @@ def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS, seconds: float
     for number, mirror in enumerate(found, start=1):
         size += _size(mirror / "objects" / "pack")
         unused = time.time() - _last_use(mirror)
-        over = number > most or size > MOST_MIRRORS_MB << 20 or unused > seconds
+        over = number > most or size > MAX_MIRRORS_MB << 20 or unused > seconds
         if over and unused > IN_USE_SECONDS:
             shutil.rmtree(mirror, ignore_errors=True)
             removed += 1

@@ -159,13 +159,13 @@ def run_git(
             file.seek(0)
         if process.returncode:
             written = errors.read().decode(errors="replace").strip()
-            if _NO_ROOM in written or any(shutil.disk_usage(each).free < LEAST_ROOM for each in (at, gettempdir())):
+            if _NO_ROOM in written or any(shutil.disk_usage(each).free < MIN_ROOM for each in (at, gettempdir())):
                 raise Unavailable(f"the worker's disk is full: git {arguments[0]} could not write")
             raise _failure(arguments[0], process.returncode, written, limits)
         return output.read()
 
 
-LEAST_ROOM = 1 << 20
+MIN_ROOM = 1 << 20
 """With fewer bytes free, git often fails without a reason."""
 _NO_ROOM = "No space left on device"
 _LATEST = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import Match, SequenceMatcher
 
-MOST_COMPARED = 300
+MAX_COMPARED = 300
 """Lines on a side up to which difflib compares each with each."""
 
 
 class LineMatcher(SequenceMatcher[str]):
     """difflib's matcher for texts of any length. Of long ones it first matches the lines that occur once on each side.
 
-    Between two of these, where over MOST_COMPARED lines of a side differ, all of them count as replaced.
+    Between two of these, where over MAX_COMPARED lines of a side differ, all of them count as replaced.
     """
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
@@ -21,7 +21,7 @@ class LineMatcher(SequenceMatcher[str]):
 
     def get_matching_blocks(self) -> list[Match]:
         """As difflib's: in order, none beside the next one, and an empty one at the end."""
-        if max(map(len, self._sides)) <= MOST_COMPARED:
+        if max(map(len, self._sides)) <= MAX_COMPARED:
             return super().get_matching_blocks()
         blocks = list[Match]()
         for a, b, size in _runs(*self._sides):
@@ -64,7 +64,7 @@ def _between(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
     tail = common_start(old[head:][::-1], new[head:][::-1])
     ends = len(old) - tail, len(new) - tail
     yield 0, 0, head
-    if max(ends) - head <= MOST_COMPARED:
+    if max(ends) - head <= MAX_COMPARED:
         few = SequenceMatcher(None, old[head : ends[0]], new[head : ends[1]], autojunk=False)
         yield from ((head + a, head + b, size) for a, b, size in few.get_matching_blocks())
     yield (*ends, tail)

@@ -92,7 +92,7 @@ def _any_of(kinds: frozenset[str]) -> re.Pattern[str]:
 
 SHORTEST_SECRET = 8
 """Characters; the removal of a shorter secret would garble ordinary words."""
-MOST_TOKENS = 500
+MAX_TOKENS = 500
 """Tokens that are remembered; they end after an hour, and their format is known."""
 
 
@@ -105,7 +105,7 @@ class OwnSecrets:
     def __init__(self) -> None:
         self._lasting: dict[str, tuple[str, ...]] = {}
         self._adding = threading.Lock()
-        self._tokens: deque[tuple[str, ...]] = deque(maxlen=MOST_TOKENS)
+        self._tokens: deque[tuple[str, ...]] = deque(maxlen=MAX_TOKENS)
 
     def add(self, secret: str) -> None:
         """Remember a secret for the life of this process: the whole, and each line of a key."""

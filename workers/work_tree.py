@@ -9,9 +9,9 @@ from workers.errors import BadInput, CannotRun
 from workers.git_command import GitCommandFailed, TooMuchForGit, run_git
 from workers.settings import variable
 
-MOST_UNCOMMITTED, LARGEST_UNCOMMITTED = 2_000, 4 << 20
+MAX_UNCOMMITTED, LARGEST_UNCOMMITTED = 2_000, 4 << 20
 
-MOST_DIFFERING = 100
+MAX_DIFFERING = 100
 """Files of a change: more of them say little about a failure."""
 
 
@@ -51,7 +51,7 @@ def uncommitted(path: Path) -> bool:
 def before_changes(path: Path) -> dict[str, bytes | None]:
     """The Python files below a directory that differ from HEAD, as they are there; None for new ones.
 
-    Nothing outside of git, without git, in a repository without commits, and where more than MOST_DIFFERING differ.
+    Nothing outside of git, without git, in a repository without commits, and where more than MAX_DIFFERING differ.
     """
     try:
         config = _without_filters(path)
@@ -66,7 +66,7 @@ def before_last_commit(path: Path) -> dict[str, bytes | None]:
     """The Python files below a directory that the last commit changed, as they were before it; None for new ones.
 
     Nothing outside of git, without git, in a repository that holds no commit before it, and where it changed more than
-    MOST_DIFFERING.
+    MAX_DIFFERING.
     """
     try:
         return _as_of("HEAD^", run_git("diff", *_NAMES, "HEAD^", "HEAD", "--", "*.py", at=path), path)
@@ -78,9 +78,9 @@ _NAMES = ("--name-only", "--relative", "--no-renames", "--no-ext-diff", "--ignor
 
 
 def _as_of(commit: str, listed: bytes, path: Path) -> dict[str, bytes | None]:
-    """The files that git listed, with zeros between, as a commit has them; nothing where there are more than MOST_DIFFERING."""
+    """The files that git listed, with zeros between, as a commit has them; nothing where there are more than MAX_DIFFERING."""
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    if not 0 < len(names) <= MOST_DIFFERING:
+    if not 0 < len(names) <= MAX_DIFFERING:
         return {}
     there = run_git("ls-tree", "--name-only", "-z", commit, "--", *names, at=path).split(b"\0")
     known = {os.fsdecode(name) for name in there}
@@ -106,16 +106,16 @@ def uncommitted_files(root: Path, progress: Callable[[str], None]) -> dict[str, 
     """The files of a work tree that differ from HEAD, untracked ones included, as they are now; None for deleted ones.
 
     What git ignores is left out, and so are symlinks; files that are too large or cannot be read are, too, with a line of `progress`.
-    Raises BadInput for more than MOST_UNCOMMITTED files.
+    Raises BadInput for more than MAX_UNCOMMITTED files.
     """
     config = _without_filters(root) | _ignored_everywhere(root)
     shape = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
     changed = run_git("diff", *shape, "HEAD", at=root, config=config).split(b"\0")
     new = run_git("ls-files", "--others", "--exclude-standard", "-z", at=root, config=config).split(b"\0")
     names = [os.fsdecode(name) for name in (*changed, *new) if name]
-    if len(names) > MOST_UNCOMMITTED:
+    if len(names) > MAX_UNCOMMITTED:
         raise BadInput(
-            f"{len(names)} files are not committed, over {MOST_UNCOMMITTED}; commit them, or ignore what is built"
+            f"{len(names)} files are not committed, over {MAX_UNCOMMITTED}; commit them, or ignore what is built"
         )
     found: dict[str, bytes | None] = {}
     for name, path in ((name, root / name) for name in names):

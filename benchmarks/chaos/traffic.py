@@ -19,7 +19,7 @@ WEIGHTS: Mapping[str, int] = MappingProxyType(
 )
 """How often users do what, where they can."""
 
-MOST_OPEN = 12
+MAX_OPEN = 12
 FILES = {
     "README.md": "Amounts as cooks write them.\n",
     "pantry/__init__.py": "",
@@ -111,7 +111,7 @@ class Traffic:
 
     def _open_pull(self) -> bool:
         """Every tenth is reviewed on command at once as well, and every tenth pushed to a moment later."""
-        if len(self._open) >= MOST_OPEN:
+        if len(self._open) >= MAX_OPEN:
             return False
         repository, number = self.rng.choice(REPOSITORIES), self.acts["open"]
         branch = f"part-{number}"

@@ -21,7 +21,7 @@ from benchmarks.learner.vowpal import TUNED
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import bootstrap, ratio_of_sums, show
-from memory.retrieval.experiences import MOST_ALIKE
+from memory.retrieval.experiences import MAX_ALIKE
 
 TEXTBOOK = "q-learning"
 """What all others are given as a share of: it repeats nothing within an episode that failed there."""
@@ -37,7 +37,7 @@ PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
         HIERARCHICAL: Hierarchical,
         **TUNED,
         "apprentice": Ours,
-        "apprentice, with memory": partial(Ours, neighbours=MOST_ALIKE),
+        "apprentice, with memory": partial(Ours, neighbours=MAX_ALIKE),
     }
 )
 

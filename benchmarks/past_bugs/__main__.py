@@ -27,8 +27,8 @@ import msgspec
 
 from benchmarks.environments.checkouts import NotBuilt
 from benchmarks.environments.ours import ours
-from benchmarks.past_bugs.cases import MOST_NAMED, PastBug, cases, lay_out
-from benchmarks.past_bugs.finding import MOST, MOST_TRIED, SUITE_SECONDS, candidates, clones
+from benchmarks.past_bugs.cases import MAX_NAMED, PastBug, cases, lay_out
+from benchmarks.past_bugs.finding import MAX_TRIED, MOST, SUITE_SECONDS, candidates, clones
 from benchmarks.past_bugs.fixing import MADE, Result, fixed, told
 from benchmarks.past_bugs.judging import judged
 from benchmarks.repair.cases import BadCase
@@ -91,7 +91,7 @@ def _in_turn(directory: Path) -> Iterator[PastBug]:
             print(f"{name}: left out, its history is not whole: {problem}", file=sys.stderr, flush=True)
             continue
         print(f"{name}: {len(found)} commits match", file=sys.stderr, flush=True)
-        each.append([_untried(name, commit) for commit in found[:MOST_TRIED]])
+        each.append([_untried(name, commit) for commit in found[:MAX_TRIED]])
     for bugs in zip_longest(*each):
         yield from filter(None, bugs)
 
@@ -120,7 +120,7 @@ def told_apart(bug: PastBug, clone: Clone, project: Project) -> PastBug:
         return msgspec.structs.replace(bug, problem=f"tests: {after.trouble or 'none passes'}")
     failing = after.lost(before)
     problem = "" if failing else "no test tells it from its parent"
-    return msgspec.structs.replace(bug, failing=failing[:MOST_NAMED], count=len(failing), problem=problem)
+    return msgspec.structs.replace(bug, failing=failing[:MAX_NAMED], count=len(failing), problem=problem)
 
 
 def _made(bug: PastBug, given: argparse.Namespace) -> tuple[Path, Project]:

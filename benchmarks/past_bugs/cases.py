@@ -15,7 +15,7 @@ from benchmarks.repair.importers.commits import Clone
 class PastBug(msgspec.Struct, frozen=True, kw_only=True):
     """A commit that was tried. `tests` are all that it touched of the tests, `modules` those of them that pytest runs.
 
-    `failing` are tests that fail before it and pass with it, at most MOST_NAMED of `count`. `problem` says why it makes no
+    `failing` are tests that fail before it and pass with it, at most MAX_NAMED of `count`. `problem` says why it makes no
     case; it is empty for a case.
     """
 
@@ -39,7 +39,7 @@ class PastBug(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.repository}@{self.commit[:10]}"
 
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def cases(path: Path) -> list[PastBug]:

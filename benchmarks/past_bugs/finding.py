@@ -9,7 +9,7 @@
 - Some test in a file that the commit touches fails on the parent with the commit's tests, and passes at the commit, in the
   environment that the product makes for the parent without help; these files run within SUITE_SECONDS.
 - The newest MOST of each repository; in turn one of each, so that the first so many stand for all. So many commits of one
-  are tried at most: MOST_TRIED. Those that match and were never tried are kept to check later.
+  are tried at most: MAX_TRIED. Those that match and were never tried are kept to check later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from benchmarks.repair.importers.commits import Clone, Commit
 
 SINCE = "2020-01-01"
-MOST, MOST_TRIED = 3, 5
+MOST, MAX_TRIED = 3, 5
 SUITE_SECONDS = 300.0
 DOCUMENTATION, DOCUMENT_FOLDERS = (
     (".md", ".rst", ".txt"),

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-MOST_CALLS, MOST_ITEMS, LONGEST = 300, 50, 5_000
+MAX_CALLS, MAX_ITEMS, LONGEST = 300, 50, 5_000
 OF_FUNCTION, VARIADIC, VARIADIC_BY_NAME, ASYNCHRONOUS = 0x01, 0x04, 0x08, 0x280
 COUNTS = {"compared": 0, "different": 0}
 FIRST: list[str] = []
@@ -68,7 +68,7 @@ def _profile(frame: types.FrameType, event: str, _: object) -> None:
     if event == "call" and (code.co_firstlineno, code.co_name) in TWINS and not getattr(_state, "busy", False):
         ours = code.co_filename.endswith(os.environ["TWIN_FILE"])
         twin = TWINS[code.co_firstlineno, code.co_name]
-        if ours and twin.co_freevars == code.co_freevars and COUNTS["compared"] < MOST_CALLS:
+        if ours and twin.co_freevars == code.co_freevars and COUNTS["compared"] < MAX_CALLS:
             _state.busy = True
             try:
                 _compare(frame, twin)
@@ -136,7 +136,7 @@ def _outcome(function: Callable[..., Any], args: list[Any], named: dict[str, Any
 def _shown(value: object, depth: int = 0) -> str:
     """A value as text, without addresses; an object that shows nothing of itself by its attributes."""
     if isinstance(value, types.GeneratorType):
-        value = list(itertools.islice(value, MOST_ITEMS))
+        value = list(itertools.islice(value, MAX_ITEMS))
     if depth < 3 and type(value).__repr__ == object.__repr__ and hasattr(value, "__dict__"):
         attributes = {name: _shown(each, depth + 1) for name, each in sorted(vars(value).items())}
         value = (type(value).__name__, attributes)

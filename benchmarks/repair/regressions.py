@@ -34,7 +34,7 @@ from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import discover
 
 WITHOUT = "without the change"
-SECONDS, MOST_SOURCES = 120.0, 2
+SECONDS, MAX_SOURCES = 120.0, 2
 """The time of one commit's tests, and the most files of code that a fix changes."""
 
 
@@ -43,7 +43,7 @@ def regressions(path: Path, most: int, python: Path | None) -> Iterator[dict[str
     clone, outcomes = Clone(path), Counter[str]()
     commits = {commit.id: commit for commit in clone.commits()}
     fixes = [each for each in commits.values() if each.says_fix and each.test_modules and each.sources]
-    few = [fix for fix in fixes if len(fix.sources) <= MOST_SOURCES][:most]
+    few = [fix for fix in fixes if len(fix.sources) <= MAX_SOURCES][:most]
     brought: set[str] = set()
     with progress_bar(Console(stderr=True)) as bar:
         for fix in bar.track(few, description=clone.name):

@@ -1,13 +1,13 @@
 """What `backtest` prints: a page of at most 30 lines, the conclusion first."""
 
-from bot.cli.history_output import MOST_LINES, points, title, wrapped
+from bot.cli.history_output import MAX_LINES, points, title, wrapped
 from memory.history.backtest import (
     BUDGET,
     BY_SEVERITY,
     DEFAULTS,
-    LEAST_ADDRESSED,
-    LEAST_CHANGES,
     LOT,
+    MIN_ADDRESSED,
+    MIN_CHANGES,
     ORACLE,
     OURS,
     UNTAUGHT,
@@ -55,7 +55,7 @@ def backtest_page(name: str, found: Backtest, *, all_rules: bool) -> list[str]:
             "Brackets: 95 % intervals."
         ),
         "All figures: --json. One rule or family alone: --rule UP.",
-    ][:MOST_LINES]
+    ][:MAX_LINES]
 
 
 def _comparisons(conclusion: Conclusion) -> list[str]:
@@ -102,7 +102,7 @@ def too_short(name: str, little: HistoryTooShort, *, all_rules: bool) -> str:
     lines = wrapped(
         f"apprentice: {title(name)}: cannot tell whether learning helps; keep it on. Of the later changes, which are replayed, "
         f"{little.changes} have findings, and developers fixed {little.addressed} of these; a comparison needs "
-        f"{LEAST_CHANGES} changes and {LEAST_ADDRESSED} fixed findings. Learning needs less: {ENOUGH} findings with a "
+        f"{MIN_CHANGES} changes and {MIN_ADDRESSED} fixed findings. Learning needs less: {ENOUGH} findings with a "
         "clear end. Read more changes with --most, or run this again when there are more"
         f"{'.' if all_rules else '; --all-rules replays every rule, not only those that reviews here ask for.'}"
     )

@@ -94,7 +94,7 @@ def _export_uplift(file: Path, repositories: list[str], *, as_json: bool) -> Non
     from importlib.metadata import version
 
     from memory.evaluation.control_arm import results
-    from memory.evaluation.pooling import LEAST_TASKS, UpliftCounts, counted, installation_of, render
+    from memory.evaluation.pooling import MIN_TASKS, UpliftCounts, counted, installation_of, render
     from memory.export import write_atomically
     from memory.model import TaskKind
     from memory.policy.q_table import CONTROL
@@ -106,7 +106,7 @@ def _export_uplift(file: Path, repositories: list[str], *, as_json: bool) -> Non
         chosen = results([each for each in log if each.decision.state.repository in wanted])
     counts = counted(each for each in chosen if each.version != CONTROL)
     if not counts:
-        refuse(f"too few repairs: at least {LEAST_TASKS} of each arm are needed, and `apprentice stats` counts them")
+        refuse(f"too few repairs: at least {MIN_TASKS} of each arm are needed, and `apprentice stats` counts them")
     found = UpliftCounts(product=version("apprentice"), installation=installation_of(log), counts=counts)
     write_atomically(file.absolute(), render(found))
     tasks = sum(each.learned.tasks + each.control.tasks for each in counts)
@@ -123,7 +123,7 @@ def import_(
 ) -> None:
     """Import a reviewed learnings file as a prior; without FILE, list the imports."""
     from bot.cli import tables
-    from memory.plain_yaml import MOST_BYTES
+    from memory.plain_yaml import MAX_BYTES
     from memory.sharing import BadLearnings, Learnings, parse
 
     with refusing():
@@ -133,7 +133,7 @@ def import_(
         if file is not None:
             try:
                 with file.open("rb") as opened:
-                    learned = parse(opened.read(MOST_BYTES + 1).decode())
+                    learned = parse(opened.read(MAX_BYTES + 1).decode())
             except (BadLearnings, OSError, UnicodeDecodeError) as error:
                 refuse(f"{file}: {error}", error)
             context.store.imports.put(learned.source, learned, now=context.clock())

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from bot.cli.json_output import Json, fields
 from bot.cli.terminal import visible
-from memory.history.lessons import ENOUGH, MOST_LIFT
+from memory.history.lessons import ENOUGH, MAX_LIFT
 from memory.intervals import wilson
 from memory.model import Action, Severity
 from memory.policy.review_policy import HOLD_BELOW, INLINE_ABOVE, OWN_LINTER_PRIOR, PRIOR, lifted
@@ -19,7 +19,7 @@ from workers.review.detectors.detector import Category
 from workers.review.detectors.rules import ruff_equivalent
 from workers.review.plan import COMMENTS_A_RULE
 
-MOST_LINES, WIDTH = 30, 80
+MAX_LINES, WIDTH = 30, 80
 NAMED, FILES = 3, 4
 """Rules, and files, that a line names at most."""
 
@@ -93,7 +93,7 @@ def learned_page(name: str, path: str, read: LearnedHistory, found: HistoryForec
     """`apprentice learn`: at most 30 lines."""
     head = [*wrapped(verdict(title(name), found)), *wrapped(_evidence(read, found)), *_habits(found)]
     foot = [*_notes(found, control_share), *wrapped(_next(path, found))]
-    return [*head, *_decisions(found.rules, MOST_LINES - len(head) - len(foot)), *foot]
+    return [*head, *_decisions(found.rules, MAX_LINES - len(head) - len(foot)), *foot]
 
 
 def _evidence(read: LearnedHistory, found: HistoryForecast) -> str:
@@ -276,8 +276,8 @@ def _often_fixed(rules: Sequence[RuleForecast]) -> list[str]:
 def _starts() -> str:
     """Where severities start, and how far the history may move them."""
     return ", ".join(
-        f"{severity} {_percent(PRIOR[severity])} % ({_percent(lifted(PRIOR[severity], -MOST_LIFT))} to "
-        f"{_percent(lifted(PRIOR[severity], MOST_LIFT))})"
+        f"{severity} {_percent(PRIOR[severity])} % ({_percent(lifted(PRIOR[severity], -MAX_LIFT))} to "
+        f"{_percent(lifted(PRIOR[severity], MAX_LIFT))})"
         for severity in COMMON
     )
 

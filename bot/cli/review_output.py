@@ -38,7 +38,7 @@ PLACES = {
 }
 """What a pull request's review would do with a finding."""
 
-MOST_OF_A_PLACE = 20
+MAX_OF_A_PLACE = 20
 
 
 def printed_as(format_: Format | None, *, as_json: bool) -> Format:
@@ -199,7 +199,7 @@ def _print_findings(found: Sequence[Finding], out: Console, detail: Detail, else
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         groups.setdefault(finding.rule, []).append(finding)
-    left, of_a_rule = (len(found), len(found)) if detail is Detail.ALL else (MOST_OF_A_PLACE, SHOWN)
+    left, of_a_rule = (len(found), len(found)) if detail is Detail.ALL else (MAX_OF_A_PLACE, SHOWN)
     hidden = Counter[str]()
     for rule, findings in groups.items():
         shown = findings[: min(left, of_a_rule)]

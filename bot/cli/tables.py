@@ -16,7 +16,7 @@ from memory.store.calls import Spent
 from workers.messages.markdown import first_of
 
 MICROS = 1_000_000
-MOST_SHOWN = 3
+MAX_SHOWN = 3
 
 
 def stats(found: Stats) -> list[TextTable]:
@@ -208,7 +208,7 @@ def audit(items: Sequence[AuditItem]) -> list[TextTable]:
         TextTable(
             title=f"{len(items)} to look at",
             columns=("alarm", "about", "what", "where", "what to do"),
-            rows=tuple((i.alarm, i.about, i.what, first_of(i.evidence, MOST_SHOWN), i.advice) for i in items),
+            rows=tuple((i.alarm, i.about, i.what, first_of(i.evidence, MAX_SHOWN), i.advice) for i in items),
             notes=("all ids: --json",),
         )
     ]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # SQLAlchemy is slow to import
     from bot.web.storing_process import StoringProcess
     from memory.store import Store
 
-LEAST_FREE_MB = 256
+MIN_FREE_MB = 256
 _log = structlog.get_logger()
 
 
@@ -172,8 +172,8 @@ class WebEndpoints:
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         free = shutil.disk_usage(self._settings.home).free >> 20
-        if free < LEAST_FREE_MB:
-            yield "disk", f"{free} MB are free in {self._settings.home}, less than {LEAST_FREE_MB}"
+        if free < MIN_FREE_MB:
+            yield "disk", f"{free} MB are free in {self._settings.home}, less than {MIN_FREE_MB}"
         try:
             self._waiting()
         except Retryable as error:

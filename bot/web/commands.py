@@ -26,7 +26,7 @@ from workers.jobs import (
     Subject,
 )
 
-MOST_COMMANDS = 10
+MAX_COMMANDS = 10
 
 
 class Verb(StrEnum):
@@ -75,11 +75,11 @@ _OPTION = re.compile(r"--?[A-Za-z][\w-]*|[\w.-]+=\S*")
 
 
 def parse(text: str, bot_name: str) -> tuple[Command | CommandError, ...]:
-    """The commands in `text`, in order and each once; at most MOST_COMMANDS, and then one error about the limit."""
+    """The commands in `text`, in order and each once; at most MAX_COMMANDS, and then one error about the limit."""
     found = tuple(dict.fromkeys(_command(rest) for rest in _addressed(text, bot_name)))
-    if len(found) > MOST_COMMANDS:
-        problem = f"a comment may hold {MOST_COMMANDS} commands; the rest is ignored"
-        return (*found[:MOST_COMMANDS], CommandError(problem=problem))
+    if len(found) > MAX_COMMANDS:
+        problem = f"a comment may hold {MAX_COMMANDS} commands; the rest is ignored"
+        return (*found[:MAX_COMMANDS], CommandError(problem=problem))
     return found
 
 

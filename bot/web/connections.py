@@ -11,7 +11,7 @@ from bot.web.bodies import RETRY_SECONDS
 REQUEST_SECONDS = 10.0
 """A request must be complete that long after the connection or the last answer. GitHub itself gives up after 10 s."""
 
-MOST_CONNECTIONS = 768
+MAX_CONNECTIONS = 768
 """A process may usually open 1,024 files."""
 
 BACKLOG = 1024
@@ -30,7 +30,7 @@ class LimitedConnection(HttpToolsProtocol):
     """
 
     seconds = REQUEST_SECONDS
-    most = MOST_CONNECTIONS
+    most = MAX_CONNECTIONS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)

@@ -17,16 +17,16 @@ from memory.model.jobs import Delivery
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
     from bot.web.storing_process import StoringProcess
 
-MOST_TOGETHER = 100
+MAX_TOGETHER = 100
 """Senders that are answered together send again together, and every other request waits behind theirs."""
 
 LATE_SECONDS = 5.0
 """While the oldest delivery has waited longer, no other is taken. GitHub itself gives up after 10 s."""
 
-MOST_UNSAVED = 500
+MAX_UNSAVED = 500
 """Two thirds of the connections: beyond, answers about health would wait behind too many others."""
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """Of jobs that wait to be stored."""
 
 
@@ -55,7 +55,7 @@ class DeliveryWriter:
     @property
     def is_full(self) -> bool:
         """Whether deliveries wait too long, or too many of them, or too many bytes."""
-        if self._bytes > MOST_BYTES or len(self._unsaved) >= MOST_UNSAVED:
+        if self._bytes > MAX_BYTES or len(self._unsaved) >= MAX_UNSAVED:
             return True
         oldest = next(iter(self._unsaved), None)
         return oldest is not None and asyncio.get_running_loop().time() - oldest.since > LATE_SECONDS
@@ -82,7 +82,7 @@ class DeliveryWriter:
     async def _store_waiting(self, store: StoringProcess) -> None:
         try:
             while self._waiting:
-                together = range(min(MOST_TOGETHER, len(self._waiting)))
+                together = range(min(MAX_TOGETHER, len(self._waiting)))
                 await self._commit(store, [self._waiting.popleft() for _ in together])
         finally:  # at once, so that no delivery relies on a task that has ended
             self._free.append(store)

@@ -11,9 +11,9 @@ from anyio import to_thread
 
 from workers.errors import Retryable
 
-MOST_WAITING = 500
+MAX_WAITING = 500
 """Messages in the queue, beyond which none is added."""
-MOST_HELD = 10_000
+MAX_HELD = 10_000
 """Ids that wait here for room in the queue."""
 LOOK_SECONDS = 0.5
 END_SECONDS = 5.0
@@ -37,7 +37,7 @@ class Relay:
 
     def take(self, ids: Sequence[str]) -> None:
         """Send these soon. Does not wait."""
-        taken = ids[: MOST_HELD - len(self._held)]
+        taken = ids[: MAX_HELD - len(self._held)]
         self._held += taken
         if len(taken) < len(ids):
             self._left(len(ids) - len(taken))
@@ -79,6 +79,6 @@ class Relay:
 
     def _count_room(self) -> int:
         try:
-            return MOST_WAITING - self._waiting()
+            return MAX_WAITING - self._waiting()
         except Retryable:
-            return MOST_WAITING  # sending finds out as well, and says so
+            return MAX_WAITING  # sending finds out as well, and says so

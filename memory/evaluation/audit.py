@@ -29,7 +29,7 @@ STILL_RUNNING = timedelta(hours=1)
 """An older decision without an outcome was never concluded."""
 
 MANY_LOST = 0.1
-LEAST_COMMON, LEAST_VERDICTS = 8, 10
+MIN_COMMON, MIN_VERDICTS = 8, 10
 
 
 class AuditCheck(StrEnum):
@@ -169,7 +169,7 @@ def together(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     for one, other in couples:
         ours, theirs = by_actor[one], by_actor[other]
         common = sorted(ours.keys() & theirs.keys())
-        if len(common) < LEAST_COMMON or any(ours[d].liked != theirs[d].liked for d in common):
+        if len(common) < MIN_COMMON or any(ours[d].liked != theirs[d].liked for d in common):
             continue
         chance = _overlap(list(ours.values()), list(theirs.values()), sizes, len(common))
         if chance < FALSE_ALARMS / len(couples):
@@ -216,7 +216,7 @@ def one_sided(log: Sequence[LoggedDecision], name_of: Callable[[str], str] = str
     for (repository, actor), given in places.items():
         others = [v for (where, who), each in places.items() if where == repository and who != actor for v in each]
         liked = sum(v.liked for v in given)
-        if len(given) < LEAST_VERDICTS or 0 < liked < len(given):
+        if len(given) < MIN_VERDICTS or 0 < liked < len(given):
             continue
         wanted = liked > 0
         alike = sum(v.liked is wanted for v in others)

@@ -55,10 +55,10 @@ from memory.store.evidence import (
 CLIP = 20.0
 """Larger weights count as this: a little bias for much less variance. Their share is reported."""
 
-LEAST_EFFECTIVE = 80.0
+MIN_EFFECTIVE = 80.0
 """The effective sample size below which there is no estimate: intervals would be too narrow (docs/learning.md)."""
 
-LEAST_JUDGED = 20.0
+MIN_JUDGED = 20.0
 """The same for acceptance."""
 
 RESAMPLES = 1000
@@ -312,7 +312,7 @@ def evaluate(
     return {name: estimate(walked.steps, walked.chances[name]) for name in policies}
 
 
-def estimate(steps: Sequence[LoggedStep], chances: Sequence[Numbers], *, least: float = LEAST_EFFECTIVE) -> Estimates:
+def estimate(steps: Sequence[LoggedStep], chances: Sequence[Numbers], *, least: float = MIN_EFFECTIVE) -> Estimates:
     """Estimates with intervals, or a refusal where the steps are worth less than `least`."""
     numbers: dict[str, int] = {}
     task = np.array([numbers.setdefault(step.task, len(numbers)) for step in steps], dtype=np.intp)
@@ -348,7 +348,7 @@ def _with_figures(found: Estimates, sums: Numbers) -> Estimates:
     ]
     # Cut weights bias plain IPS alone: its intervals held the truth in 68 to 80 % of cases then (docs/learning.md).
     found = replace(found, ips=None if found.clipped else figures[0], snips=figures[1], dr=figures[2])
-    return replace(found, acceptance=figures[3], value=figures[4]) if found.judged_effective >= LEAST_JUDGED else found
+    return replace(found, acceptance=figures[3], value=figures[4]) if found.judged_effective >= MIN_JUDGED else found
 
 
 def _statistics(sums: Numbers) -> Numbers:

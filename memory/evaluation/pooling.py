@@ -23,17 +23,17 @@ from msgspec import Meta
 from memory.evaluation.control_arm import ArmDifference, TaskResult, compared
 from memory.intervals import Numbers
 from memory.model import Arm, Family, LoggedDecision
-from memory.plain_yaml import MOST_BYTES, BadYaml, read_exported
+from memory.plain_yaml import MAX_BYTES, BadYaml, read_exported
 
 VERSION = 1
 
-LEAST_TASKS = 5
+MIN_TASKS = 5
 """The fewest tasks behind a count that leaves an installation; families with fewer in an arm are counted as `other`."""
 
-LEAST_INSTALLATIONS = 3
+MIN_INSTALLATIONS = 3
 """The fewest that a difference is pooled from."""
 
-MOST_FILES = 1000
+MAX_FILES = 1000
 
 _FAMILIES = frozenset(Family)
 
@@ -45,7 +45,7 @@ class BadCounts(Exception):
 class ArmCount(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Repairs of one arm, and how many of them were fixed."""
 
-    tasks: Annotated[int, Meta(ge=LEAST_TASKS, le=100_000)]
+    tasks: Annotated[int, Meta(ge=MIN_TASKS, le=100_000)]
     fixed: Annotated[int, Meta(ge=0)]
 
 
@@ -90,7 +90,7 @@ def installation_of(log: Sequence[LoggedDecision]) -> str:
 
 
 def counted(tasks: Iterable[TaskResult]) -> tuple[FamilyCount, ...]:
-    """The counts that may leave: a family with fewer than `LEAST_TASKS` in an arm is part of `other`, and `other` is left
+    """The counts that may leave: a family with fewer than `MIN_TASKS` in an arm is part of `other`, and `other` is left
     out where it has fewer too.
     """
     by_family: defaultdict[Family, dict[Arm, list[bool]]] = defaultdict(lambda: {arm: [] for arm in Arm})
@@ -110,7 +110,7 @@ def counted(tasks: Iterable[TaskResult]) -> tuple[FamilyCount, ...]:
 
 
 def _enough(arms: Mapping[Arm, Sequence[bool]]) -> bool:
-    return min(map(len, arms.values())) >= LEAST_TASKS
+    return min(map(len, arms.values())) >= MIN_TASKS
 
 
 def _count(proven: Sequence[bool]) -> ArmCount:
@@ -150,13 +150,13 @@ def parse(text: str) -> UpliftCounts:
 def read_files(directory: Path) -> dict[str, UpliftCounts]:
     """The counts in `*.yml` of a directory, by file name; raises BadCounts for a file that is wrong or counts twice."""
     paths = sorted(each for each in directory.glob("*.yml") if each.is_file())
-    if not paths or len(paths) > MOST_FILES:
-        raise BadCounts(f"{directory} has {len(paths)} files *.yml, and 1 to {MOST_FILES} can be pooled")
+    if not paths or len(paths) > MAX_FILES:
+        raise BadCounts(f"{directory} has {len(paths)} files *.yml, and 1 to {MAX_FILES} can be pooled")
     found: dict[str, UpliftCounts] = {}
     for path in paths:
         try:
             with path.open("rb") as opened:
-                counts = parse(opened.read(MOST_BYTES + 1).decode())
+                counts = parse(opened.read(MAX_BYTES + 1).decode())
         except (BadCounts, OSError, UnicodeDecodeError) as error:
             raise BadCounts(f"{path}: {error}") from error
         for name, other in found.items():
@@ -189,8 +189,8 @@ def pooled(
 
 
 def _verdict(names: Sequence[str], effects: Numbers) -> tuple[ArmDifference, float | None]:
-    if len(effects) < LEAST_INSTALLATIONS:
-        line = f"not known yet: {len(effects)} installations, and {LEAST_INSTALLATIONS} are needed"
+    if len(effects) < MIN_INSTALLATIONS:
+        line = f"not known yet: {len(effects)} installations, and {MIN_INSTALLATIONS} are needed"
         return ArmDifference(difference=None, low=None, high=None, verdict=line), None
     mean, half, spread = random_effects(effects)
     found = compared(mean, mean - half, mean + half)

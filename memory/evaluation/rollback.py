@@ -14,7 +14,7 @@ from datetime import datetime
 import numpy as np
 
 from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
-from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, LogReplay, of_version, replay
+from memory.evaluation.off_policy import CLIP, MIN_EFFECTIVE, LoggedStep, LogReplay, of_version, replay
 from memory.intervals import LEAST, ConfidenceSequence, Numbers, confidence_sequence, effective
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
@@ -27,7 +27,7 @@ FALSE_ALARMS = 0.05
 COMPARISONS = 3
 """Each has an equal share of that chance."""
 
-NEEDED = LEAST_EFFECTIVE
+NEEDED = MIN_EFFECTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ AT_ONCE, WINDOW = 10, 100
 """Where a budget carries over: the most comments on one change, and the latest changes that set the bar."""
 
 DISMISSALS = 3
-LEAST_ADDRESSED, LEAST_CHANGES = 20, 20
+MIN_ADDRESSED, MIN_CHANGES = 20, 20
 
 _RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 """What ruff reports by default."""
@@ -34,7 +34,7 @@ class HistoryTooShort(ValueError):
 
     def __init__(self, addressed: int, changes: int) -> None:
         super().__init__(
-            f"{addressed} findings of {changes} changes were addressed; {LEAST_ADDRESSED} of {LEAST_CHANGES} are needed"
+            f"{addressed} findings of {changes} changes were addressed; {MIN_ADDRESSED} of {MIN_CHANGES} are needed"
         )
         self.addressed, self.changes = addressed, changes
 
@@ -186,7 +186,7 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     replayed = replay(findings, share=share)
     addressed = int(replayed.addressed.sum())
     changes = replayed.changes
-    if addressed < LEAST_ADDRESSED or changes < LEAST_CHANGES:
+    if addressed < MIN_ADDRESSED or changes < MIN_CHANGES:
         raise HistoryTooShort(addressed, changes)
     of_each = {name: posted_of_each(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}
     carried = {name: carried_over(scores, replayed, BUDGET) for name, scores in replayed.scores.items()}

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 RESAMPLES = 500
 
-MOST_TIMES = 20
+MAX_TIMES = 20
 """No estimate of the changes that would decide it goes beyond this many times those that there are."""
 
 
@@ -65,7 +65,7 @@ class Conclusion:
     """The verdict. `strongest` is the simple rule with the greatest share; `against` what decided it, ours is behind or not ahead of that.
 
     `more_changes` is how many more changes with findings would decide it if the differences stay as they are; None where
-    they point both ways, or where that would be over `MOST_TIMES` times as many.
+    they point both ways, or where that would be over `MAX_TIMES` times as many.
     """
 
     verdict: Verdict
@@ -121,7 +121,7 @@ def _more(ahead: Sequence[Interval], changes: int) -> int | None:
     if not (all(each.estimate > 0.0 for each in ahead) or all(each.estimate < 0.0 for each in ahead)):
         return None
     times = max(((each.high - each.low) / 2.0 / each.estimate) ** 2 for each in ahead)
-    return max(ceil(changes * times) - changes, 1) if times <= MOST_TIMES else None
+    return max(ceil(changes * times) - changes, 1) if times <= MAX_TIMES else None
 
 
 def once(changes: int) -> Floats:

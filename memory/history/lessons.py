@@ -148,10 +148,10 @@ def odds(seen: JudgedFinding, shares: RuleShares, position: int) -> float:
     return sum(weight * value for weight, value in zip(WEIGHTS, row, strict=True))
 
 
-MOST_LIFT = 1.5
+MAX_LIFT = 1.5
 """The most log-odds by which a history moves a prior: what developers fix on their own hints at what they want reported."""
 
-MOST_USUAL = 500
+MAX_USUAL = 500
 """The number of latest findings that define what is usual."""
 
 ENOUGH = 30
@@ -179,10 +179,10 @@ class HistoryLessons:
     usual_odds: float | None = None
 
     def hint(self, seen: JudgedFinding) -> HistoryHint:
-        """The difference of a finding's log-odds from the usual ones, within ±`MOST_LIFT`."""
+        """The difference of a finding's log-odds from the usual ones, within ±`MAX_LIFT`."""
         known = self.sums.get(seen.rule, DecayedSum()).decayed(self.position)
         gap = 0.0 if self.usual_odds is None else self.odds(seen) - self.usual_odds
-        lift = max(-MOST_LIFT, min(MOST_LIFT, gap))
+        lift = max(-MAX_LIFT, min(MAX_LIFT, gap))
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:
@@ -204,7 +204,7 @@ def lessons(findings: Sequence[PastFinding], is_reported: Callable[[PastFinding]
     for each in sorted(known, key=lambda each: each.until):
         shares.add(each)
     found = HistoryLessons(position=max(each.until for each in known), sums=shares.sums, usual_odds=0.0)
-    latest = sorted(filter(is_reported, known), key=lambda each: each.position)[-MOST_USUAL:]
+    latest = sorted(filter(is_reported, known), key=lambda each: each.position)[-MAX_USUAL:]
     if not latest:
         return found
     # As in `RuleShares`: a change that brings hundreds is not what is usual.

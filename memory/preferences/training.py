@@ -29,7 +29,7 @@ METHOD = "bradley-terry-3"
 
 HELD_OUT = 0.2
 
-LEAST_PAIRS, LEAST_TASKS = 30, 20
+MIN_PAIRS, MIN_TASKS = 30, 20
 """With fewer held-out pairs, or pairs from fewer tasks, nothing can be shown."""
 
 L2 = 10.0
@@ -180,7 +180,7 @@ def evaluate(found: Sequence[PreferencePair], model: Numbers, prior: Numbers) ->
     The gate is the log loss; the share in the right order may not fall either.
     """
     tasks = {task for pair in found for task in (pair.better.task_id, pair.worse.task_id)}
-    few = len(found) < LEAST_PAIRS or len(tasks) < LEAST_TASKS
+    few = len(found) < MIN_PAIRS or len(tasks) < MIN_TASKS
     weights = np.array([pair.weight for pair in found])
     losses = [np.logaddexp(0.0, -margin) for margin in (model, prior)]
     right = [(np.sign(margin) + 1.0) / 2.0 for margin in (model, prior)]
@@ -193,7 +193,7 @@ def evaluate(found: Sequence[PreferencePair], model: Numbers, prior: Numbers) ->
     better = gain - half > 0.0 and mean(right[0]) >= mean(right[1])
     too_few = (
         f"too little to tell: {len(found)} held-out pairs of {len(tasks)} tasks, "
-        f"at least {LEAST_PAIRS} of {LEAST_TASKS} are needed"
+        f"at least {MIN_PAIRS} of {MIN_TASKS} are needed"
     )
     return HeldOutResult(
         pairs=len(found),

@@ -28,7 +28,7 @@ CAPACITY = 50_000
 SPARE = 0.05
 """The share of the capacity that is made free at once, so that forgetting is rare."""
 
-MOST_JUDGED = 20
+MAX_JUDGED = 20
 """For how many experiences with the same edit signals are read."""
 
 CONTESTED = 0.5
@@ -37,7 +37,7 @@ CONTESTED = 0.5
 LONGEST_CITED = 200_000
 """A file of more characters than this is not searched for cited code."""
 
-MOST_ALIKE = 1000
+MAX_ALIKE = 1000
 """How many remembered cases are evidence for a choice. Each says little, and what they say together grows with their number."""
 
 UNLIKE = 0.5
@@ -97,14 +97,14 @@ class Experiences:
     def alike(self, *, signature: str, error_type: str) -> Mapping[str, Remembered]:
         """What was tried for failures like this one, summed up for the policy: what is nearer and newer says more.
 
-        Not by rank, which is no measure of evidence: a small memory has a first and a second too. At most MOST_ALIKE.
+        Not by rank, which is no measure of evidence: a small memory has a first and a second too. At most MAX_ALIKE.
         """
         with self._lock:
             index = self._refreshed()
             if index is None or not len(index):
                 return {}
             (vector,) = self._embedder.embed([f"{error_type} {signature}"])
-            found = index.nearest(vector, MOST_ALIKE)
+            found = index.nearest(vector, MAX_ALIKE)
         near = {key: (cosine - UNLIKE) / (1.0 - UNLIKE) for key, cosine in found if cosine > UNLIKE}
         known = self._store.experiences.several(list(near))
         newest = max((each.created_at for each in known.values()), default=None)
@@ -210,7 +210,7 @@ class Experiences:
 
     def _verdict(self, experience: Experience, repository: str) -> float:
         edit, room = edit_of(experience.shape), self._store.experiences
-        here = [self._signal(each) for each in room.all(edit=edit, repository=repository, limit=MOST_JUDGED)]
+        here = [self._signal(each) for each in room.all(edit=edit, repository=repository, limit=MAX_JUDGED)]
         elsewhere = [self._signal(experience)] if experience.repository != repository else []
         return verdict(here, elsewhere)
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 
 from memory.store.database import Row, UtcDateTime, in_batches
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """In a statement: SQLite takes 32,766 parameters."""
 
 
@@ -29,12 +29,12 @@ class BulkInsert:
 
     def insert(self, connection: Connection, rows: Iterable[tuple[object, ...]]) -> None:
         """Insert these, of which there may be very many."""
-        for batch in in_batches(rows, MOST_ROWS):
+        for batch in in_batches(rows, MAX_ROWS):
             self._execute(connection, batch, "")
 
     def insert_new(self, connection: Connection, rows: Sequence[tuple[object, ...]]) -> set[str]:
         """Insert these; the ids of those that were not there."""
-        results = (self._execute(connection, batch, " RETURNING id") for batch in in_batches(rows, MOST_ROWS))
+        results = (self._execute(connection, batch, " RETURNING id") for batch in in_batches(rows, MAX_ROWS))
         return {row[0] for result in results for row in result}
 
     def _execute(self, connection: Connection, rows: Sequence[tuple[object, ...]], ending: str) -> CursorResult[Any]:

@@ -27,7 +27,7 @@ _INSTALLATIONS = 1 << 48
 """A lane is a priority and an installation, in one number."""
 _ACCOUNTS = 1 << 31
 """A share is a repository and an account, in one number, by their checksums. Those that clash share their turns."""
-_MOST_KEPT = 100_000
+_MAX_KEPT = 100_000
 
 INDEX = "ix_jobs_lane_share_run_after"
 """The index of the jobs that are ready."""
@@ -151,7 +151,7 @@ class Turns:
         return work.oldest(turn, share)
 
     def _remember(self, key: tuple[int, ...], turn: int) -> None:
-        if len(self._last) >= _MOST_KEPT:
+        if len(self._last) >= _MAX_KEPT:
             self._last.clear()
         self._last[key] = turn
 

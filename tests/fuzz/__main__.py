@@ -23,7 +23,7 @@ KEPT = Path(__file__).with_name("corpus")
 CACHE = ROOT / ".cache"
 LONGEST = 4096
 INSIDE = "--inside"
-MOST_KEPT = 30
+MAX_KEPT = 30
 OURS = tuple(str(ROOT / package) for package in ("bot", "workers", "memory"))
 
 
@@ -168,7 +168,7 @@ def keep(name: str) -> None:
         reached |= lines_reached(target, path.read_bytes())
     found = {path: path.read_bytes() for path in (CACHE / "fuzz-corpus" / name).iterdir()}
     gains = {path: lines_reached(target, data) - reached for path, data in found.items()}
-    while len(list(kept.iterdir())) < MOST_KEPT:
+    while len(list(kept.iterdir())) < MAX_KEPT:
         best = max(gains, key=lambda path: (len(gains[path]), -path.stat().st_size), default=None)
         if best is None or not gains[best]:
             break

@@ -18,7 +18,7 @@ import msgspec
 import yaml
 
 from bot.model_server.script import RequestError, parse_request, parse_script
-from bot.web.commands import MOST_COMMANDS, Command
+from bot.web.commands import MAX_COMMANDS, Command
 from bot.web.commands import parse as parse_comment
 from bot.web.event_jobs import jobs_for
 from bot.web.events import KNOWN, Ignored
@@ -47,7 +47,7 @@ from workers.review.detectors.reports import LONGEST_MESSAGE, LONGEST_RULE, Repo
 from workers.review.findings import seen_in
 from workers.review.suggestions import applied, suggestion_for
 from workers.sandbox.report import LONGEST_MESSAGE as LONGEST_FAILURE
-from workers.sandbox.report import MOST_FRAMES, cut_short, decode
+from workers.sandbox.report import MAX_FRAMES, cut_short, decode
 
 SECRET = b"a secret of nobody"
 EVENTS = (*sorted(KNOWN), "push")
@@ -96,7 +96,7 @@ def commands(data: bytes) -> None:
     """A comment holds a bounded number of commands, each once, and none that is quoted or fenced."""
     text = text_of(data)
     found = parse_comment(text, "apprentice")
-    assert len(found) <= MOST_COMMANDS + 1
+    assert len(found) <= MAX_COMMANDS + 1
     assert len(set(found)) == len(found)
     assert all("\x00" not in each.argument and "\n" not in each.argument for each in found if isinstance(each, Command))
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -210,7 +210,7 @@ def test_report(data: bytes) -> None:
     decoded = decode(data)
     assert decoded.damaged <= data.count(b"\n")
     results = cut_short(decoded, "Timeout", "cut")
-    assert all(len(each.message) <= LONGEST_FAILURE and len(each.frames) <= MOST_FRAMES for each in results)
+    assert all(len(each.message) <= LONGEST_FAILURE and len(each.frames) <= MAX_FRAMES for each in results)
     assert not any(frame.path.startswith("/") or ".." in frame.path.split("/") for r in results for frame in r.frames)
     assert len({each.id for each in results}) == len(results)
 

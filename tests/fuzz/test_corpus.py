@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.__main__ import MOST_KEPT, mutated
+from tests.fuzz.__main__ import MAX_KEPT, mutated
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
 
@@ -29,7 +29,7 @@ def test_the_corpus_is_small_and_of_targets_that_exist() -> None:
     """Fuzzing keeps what reaches more, and no more."""
     assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
     for place in CORPUS.iterdir():
-        assert 1 <= len(list(place.iterdir())) <= MOST_KEPT + 5
+        assert 1 <= len(list(place.iterdir())) <= MAX_KEPT + 5
         assert all(path.stat().st_size <= 20_000 for path in place.iterdir())
 
 

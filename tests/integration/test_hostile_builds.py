@@ -348,7 +348,7 @@ def test_a_wheel_that_leads_out(world: World, path: str) -> None:
 
 def test_a_wheel_that_unpacks_to_too_much(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is weighed before it is unpacked."""
-    monkeypatch.setattr("workers.environments.building.MOST_UNPACKED_MB", 1)
+    monkeypatch.setattr("workers.environments.building.MAX_UNPACKED_MB", 1)
     files = {f"evil/{number}.bin": "0" * (1 << 19) for number in range(4)}
     world.index.add_wheel("evil", "1.0", files)
     assert world.refusal("evil").endswith("evil-1.0-py3-none-any.whl refused")

@@ -23,7 +23,7 @@ from bot.playground.models import App as HostedApp
 from tests.playground import Playground, fail, minting_for
 from workers.errors import BadInput, CannotRun, NoAccess, Retryable
 from workers.github.auth import PERMISSIONS, GitHubApp, InstallationTokens, app_of
-from workers.github.minting import LONGEST, MOST_A_MINUTE, Minter, MintingClient, minting
+from workers.github.minting import LONGEST, MAX_A_MINUTE, Minter, MintingClient, minting
 from workers.jobs import RepositoryRef
 from workers.ports import AppIdentity, MintedToken
 from workers.redaction import REDACTED, redact
@@ -206,8 +206,8 @@ def test_the_rate_is_limited() -> None:
     """A worker that was taken over cannot ask without end; a minute later there is room again."""
     now, app = [0.0], Silent()
     asked = minter(app, lambda: now[0])
-    replies = [asked.answer(1, MINT) for _ in range(MOST_A_MINUTE + 5)]
-    assert app.minted == MOST_A_MINUTE
+    replies = [asked.answer(1, MINT) for _ in range(MAX_A_MINUTE + 5)]
+    assert app.minted == MAX_A_MINUTE
     assert [reply.temporary for reply in replies[-5:]] == [True] * 5
     now[0] = 61.0
     assert asked.answer(1, MINT).problem == ""
@@ -216,7 +216,7 @@ def test_the_rate_is_limited() -> None:
 def test_a_search_for_lost_webhooks_takes_no_tokens() -> None:
     """Requests about the webhook's log have a limit of their own: with it reached, jobs still get their tokens."""
     asked = minter(Silent())
-    lost = [asked.answer(1, b'{"type": "redeliver.1", "delivery_id": 7}') for _ in range(MOST_A_MINUTE + 1)]
+    lost = [asked.answer(1, b'{"type": "redeliver.1", "delivery_id": 7}') for _ in range(MAX_A_MINUTE + 1)]
     assert (lost[-2].problem, lost[-1].temporary) == ("", True)
     assert asked.answer(1, MINT).problem == ""
 

@@ -19,7 +19,7 @@ from tests.databases import end_all, migrated_store
 from tests.playground import Playground, fail, minting_for
 from workers.errors import CannotRun, Unavailable
 from workers.flows import maintenance
-from workers.flows.maintenance import MOST_FAILURES
+from workers.flows.maintenance import MAX_FAILURES
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
 from workers.queue.enqueue import rows
@@ -140,7 +140,7 @@ def test_a_request_that_github_fails_at(playground: Playground, app: App, tmp_pa
     before = asked(playground)
     with pytest.raises(Unavailable):
         compare(context)
-    assert asked(playground) - before == MOST_FAILURES
+    assert asked(playground) - before == MAX_FAILURES
 
 
 def test_of_several_searches_one_runs(tmp_path: Path) -> None:

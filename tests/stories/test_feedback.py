@@ -18,7 +18,7 @@ from tests.playground import fail
 from tests.stories.pantry import BUG
 from tests.stories.test_reviews import LABELLED
 from tests.stories.town import REPOSITORY, Town
-from workers.flows.feedback import MOST_POLLED
+from workers.flows.feedback import MAX_POLLED
 from workers.queue.runner import LONGEST_DELAY
 
 pytestmark = pytest.mark.sandbox
@@ -153,7 +153,7 @@ def test_reactions(town: Town, reviewed: int) -> None:
 def test_a_poll_reads_so_many(town: Town) -> None:
     """Of many watched posts one poll reads some: to read all would use up GitHub's limit, and no review could be posted."""
     number = town.issue("Rice", "")
-    for github_id in range(1, 2 * MOST_POLLED):
+    for github_id in range(1, 2 * MAX_POLLED):
         post = Post(
             repository=town.key,
             kind=PostKind.REVIEW_COMMENT,
@@ -164,7 +164,7 @@ def test_a_poll_reads_so_many(town: Town) -> None:
         )
         town.context.store.posts.add(post)
     town.poll()
-    assert [each.path.endswith("/reactions") for each in town.playground.requests].count(True) == MOST_POLLED
+    assert [each.path.endswith("/reactions") for each in town.playground.requests].count(True) == MAX_POLLED
 
 
 @pytest.mark.extended

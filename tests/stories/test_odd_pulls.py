@@ -13,8 +13,8 @@ from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.git import BareRepository
 from tests.stories.test_reviews import EMPTY, JARS
 from tests.stories.town import REPOSITORY, Town, readable
-from workers.flows.review import MOST_FINDINGS
-from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS
+from workers.flows.review import MAX_FINDINGS
+from workers.queue.runner import LONGEST_DELAY, MAX_ATTEMPTS
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 
@@ -142,7 +142,7 @@ def test_head_gone(town: Town) -> None:
     number = town.finn.open_pull(REPOSITORY, head="empty", title="Empty")
     forget(town, lost)
     town.settle()
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         town.later(LONGEST_DELAY.total_seconds())
     (check,) = town.checks(number)
     assert (
@@ -211,10 +211,10 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 
 def test_more_than_one_reports(town: Town) -> None:
     """Of more findings than one review reports the worst are decided upon and shown, and how many more there are is said."""
-    lines = "".join(f"import os as os{number}\n" for number in range(MOST_FINDINGS + 100))
+    lines = "".join(f"import os as os{number}\n" for number in range(MAX_FINDINGS + 100))
     number = town.propose("imports", {"pantry/imports.py": f"{lines}\n\ndef run(text):\n    return eval(text)\n"})
     (check,), seen = town.checks(number), town.sightings(number)
-    assert check.annotations <= len(seen) == MOST_FINDINGS
+    assert check.annotations <= len(seen) == MAX_FINDINGS
     assert {each.finding.rule for each in seen} > {"F401"}
     assert "The worst findings are reported; there are 101 more." in check.summary
 

@@ -43,7 +43,7 @@ from workers.settings import WebSettings, WorkerSettings
 REPOSITORY = "kitchen/pantry"
 SECRET = "a secret for stories"
 STARTUP_SECONDS = 20.0
-MOST_ROUNDS = 20
+MAX_ROUNDS = 20
 BOT = "apprentice[bot]"
 
 
@@ -79,14 +79,14 @@ class Town:
 
     def settle(self) -> None:
         """Deliver every webhook and do every job that is due, until nothing is left."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             self.playground.drain()
             due = self.context.store.inbox.due(now=self.clock(), limit=100, resend_after=0.0)
             if not due:
                 return
             for job in due:
                 run_leased(self.context, job, worker="town", send=nobody)
-        raise AssertionError(f"still at work after {MOST_ROUNDS} rounds")
+        raise AssertionError(f"still at work after {MAX_ROUNDS} rounds")
 
     def later(self, seconds: float) -> None:
         """What was postponed comes due."""

@@ -13,7 +13,7 @@ from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, PRIVATE,
 from workers.sandbox.checkout_files import left_out
 
 LARGEST_FILE = 1 << 20
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 LONGEST_NAME, LONGEST_PATH = 255, 1_000
 """Bytes that the disk takes of one name, and that we take of a path."""
 
@@ -37,7 +37,7 @@ class Checkout:
         self._tests = tests
         self._edited: dict[str, str] = {}
         self._added_tests: dict[str, str] = {}
-        self._most_files = MOST_FILES
+        self._most_files = MAX_FILES
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ class Checkout:
             for name in names:
                 if not (here / name).is_symlink():
                     count += 1
-                    if count > MOST_FILES:
+                    if count > MAX_FILES:
                         return
                     yield (here / name).relative_to(self._tree).as_posix()
 

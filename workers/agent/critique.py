@@ -99,7 +99,7 @@ def is_unwanted(near: Sequence[SimilarFinding]) -> bool:
     return len(same) >= ENOUGH and not any(same)
 
 
-MOST_TOKENS = 3_000
+MAX_TOKENS = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def criticised(
         ChatMessage(role=ChatRole.SYSTEM, text=prompt("critique", principles=constitution)),
         ChatMessage(role=ChatRole.USER, text=material),
     )
-    ask = ModelRequest(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
+    ask = ModelRequest(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MAX_TOKENS)
     try:
         return judged(liked, ask_for(model, ask, CritiqueVerdicts).verdicts)
     except ModelError as error:

@@ -16,7 +16,7 @@ from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, R
 from workers.review.detectors.rules import is_test_path
 from workers.review.source import scopes
 
-MOST_FINDINGS = 12
+MAX_FINDINGS = 12
 """Findings of one answer; the others are not read."""
 
 Kind = Literal["security", "correctness", "performance", "maintainability"]
@@ -114,7 +114,7 @@ def checked(
     reported: Sequence[ReportedFinding], paths: Collection[str], delta: Delta, *, described: bool = False
 ) -> list[ModelFinding]:
     """Those of the findings whose quote is on changed lines of `paths`, at the lines of the quote."""
-    found = (_candidate(each, delta, described) for each in reported[:MOST_FINDINGS] if each.path in paths)
+    found = (_candidate(each, delta, described) for each in reported[:MAX_FINDINGS] if each.path in paths)
     return unlike([each for each in found if each is not None], ())
 
 
@@ -218,10 +218,10 @@ def _fix(candidate: ModelFinding, text: str) -> ToolFix | None:
 PART = 24_000
 """Characters of one request: what is far longer is read with less care."""
 
-MOST_PARTS = 6
+MAX_PARTS = 6
 """Parts of one review, each of which is asked about once or twice."""
 
-MOST_PAGES = 4
+MAX_PAGES = 4
 LONGEST_PAGE = PART - 500
 """Characters of one page, without the marks around it and what they spell out."""
 
@@ -254,7 +254,7 @@ def shown(delta: Delta, paths: Sequence[str]) -> tuple[list[tuple[Page, ...]], d
             unread[path] = TOO_LONG
         for page in pages:
             if not parts or len(page.text) > room:
-                if len(parts) >= MOST_PARTS:
+                if len(parts) >= MAX_PARTS:
                     unread[path] = NO_ROOM
                     break
                 parts.append([])
@@ -277,7 +277,7 @@ def pages_of(delta: Delta, path: str) -> tuple[Page, ...]:
     around = (body for body in bodies if len(body) <= LONGEST_SCOPE and not added.isdisjoint(body))
     whole = _paged(_rendered(text, near.union(*around), added, removed))
     pages = whole if len(whole) == 1 else _paged(_rendered(text, near, added, removed))
-    if len(pages) > MOST_PAGES:
+    if len(pages) > MAX_PAGES:
         return ()
     names = [path] if len(pages) == 1 else [f"{path} page {n} of {len(pages)}" for n in range(1, len(pages) + 1)]
     return tuple(Page(path=path, text=data(name, page, code=True)) for name, page in zip(names, pages, strict=True))

@@ -32,7 +32,7 @@ from workers.llm.prompt_text import truncated
 ROOM = 120_000
 """Characters of a conversation that are sent at most, before any endpoint complains."""
 
-LEAST_ROOM = 6_000
+MIN_ROOM = 6_000
 
 
 class ModelConversation:
@@ -93,7 +93,7 @@ class ModelConversation:
     def _shrink(self) -> None:
         """Half the room; raises ContextOverflow when there is nothing left that could give way."""
         self._room = min(self._room, self._size()) // 2
-        if self._room < LEAST_ROOM and len(self._turns) <= 1:
+        if self._room < MIN_ROOM and len(self._turns) <= 1:
             raise ContextOverflow("the task alone is longer than the model can read; use one with a longer context")
         self._fit()
         if len(self._turns) == 1:
@@ -110,7 +110,7 @@ def _shortened(turn: Sequence[ChatMessage], room: int) -> list[ChatMessage]:
 
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
-MOST_REPEATS, LATELY, MOST_SILENT = 3, 30, 2
+MAX_REPEATS, LATELY, MAX_SILENT = 3, 30, 2
 
 
 class RunEnd(StrEnum):
@@ -213,7 +213,7 @@ class AgentLoop:
         if reply.finish is FinishReason.REFUSED:
             raise RunOver(RunEnd.REFUSED, reply.text)
         self.silent = 0 if reply.calls else self.silent + 1
-        if self.silent > MOST_SILENT:
+        if self.silent > MAX_SILENT:
             cut = reply.finish is FinishReason.LENGTH
             raise RunOver(RunEnd.CUT) if cut else RunOver(RunEnd.SILENT, reply.text)
         if not reply.calls:
@@ -239,7 +239,7 @@ class AgentLoop:
         known = "\0".join((call.name, call.arguments, observation, self.state()))
         repeat = hashlib.sha256(known.encode(errors="replace")).digest()
         self.done.append(repeat)
-        if self.done.count(repeat) >= MOST_REPEATS:
+        if self.done.count(repeat) >= MAX_REPEATS:
             raise RunOver(RunEnd.LOOPED, f"{call.name} {call.arguments[:200]}")
 
     def ended(self, end: RunEnd, words: str) -> Run:

@@ -24,7 +24,7 @@ from workers.repair.engines.engine import Case, PreviousAttempts, RepairDeps, Re
 SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2
 LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000
 
-SHOWN_FILES, SHOWN_PLACES, AROUND, MOST_LINES = 3, 20, 25, 200
+SHOWN_FILES, SHOWN_PLACES, AROUND, MAX_LINES = 3, 20, 25, 200
 """Files and suspects whose surroundings are shown, lines on both sides, and lines of one file at most."""
 
 
@@ -72,7 +72,7 @@ def code_around(suspects: Sequence[Suspect], sources: Mapping[str, str]) -> str:
     for path in list(dict.fromkeys(suspect.path for suspect in suspects))[:SHOWN_FILES]:
         lines = [suspect.line for suspect in suspects[:SHOWN_PLACES] if suspect.path == path]
         first = max(min(lines, default=1) - AROUND, 1)
-        parts.append(numbered(path, sources[path], first, min(max(lines, default=1) + AROUND, first + MOST_LINES)))
+        parts.append(numbered(path, sources[path], first, min(max(lines, default=1) + AROUND, first + MAX_LINES)))
     return "\n\n".join(parts)
 
 

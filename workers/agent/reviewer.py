@@ -8,7 +8,7 @@ from memory.model import Sighting
 from memory.retrieval.embeddings import Embedder
 from workers.agent.critique import MaintainerOpinion, criticised, nearest
 from workers.agent.findings import (
-    MOST_FINDINGS,
+    MAX_FINDINGS,
     ModelFinding,
     Page,
     ReportedFinding,
@@ -77,7 +77,7 @@ def _starts(anchor: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
             yield at + 1
 
 
-MOST_TOKENS = 6_000
+MAX_TOKENS = 6_000
 LONGEST_BODY = 6_000
 NOT_ASKED = "it was not asked"
 
@@ -176,10 +176,10 @@ class ModelReviewer:
         """The model's findings in some files. What both passes share comes first, for prompt caches."""
         code = "\n\n".join(page.text for page in part)
         messages = (
-            ChatMessage(role=ChatRole.SYSTEM, text=prompt("review", most=MOST_FINDINGS)),
+            ChatMessage(role=ChatRole.SYSTEM, text=prompt("review", most=MAX_FINDINGS)),
             ChatMessage(role=ChatRole.USER, text=f"{code}\n\n{context}" if context else code),
         )
-        ask = ModelRequest(messages=messages, purpose="review", max_tokens=MOST_TOKENS)
+        ask = ModelRequest(messages=messages, purpose="review", max_tokens=MAX_TOKENS)
         return ask_for(self.model, ask, ReportedFindings).findings
 
     def _judged(self, found: Sequence[ModelFinding], delta: Delta) -> list[ModelFinding]:

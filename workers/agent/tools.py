@@ -76,7 +76,7 @@ class Toolset:
             return f"error: {error}"
 
 
-MOST_LINES, USUAL_LINES, MOST_HITS, MOST_COMMITS = 400, 200, 60, 20
+MAX_LINES, USUAL_LINES, MAX_HITS, MAX_COMMITS = 400, 200, 60, 20
 
 Text = Annotated[str, Meta(min_length=1, max_length=200)]
 Filled = Annotated[str, Meta(min_length=1)]
@@ -94,13 +94,13 @@ def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
         total = text.count("\n") + (not text.endswith("\n"))
         if start > max(total, 1):
             raise ToolFailed(f"{path} has {total} lines")
-        last = min(end or start + USUAL_LINES - 1, start + MOST_LINES - 1, total)
+        last = min(end or start + USUAL_LINES - 1, start + MAX_LINES - 1, total)
         return numbered(path, text, start, last) + (f"\n({total - last} more lines)" if last < total else "")
 
     def search(text: Text, paths: Text = "*") -> str:
         """Find a text in the files: lines with path and number. `paths` is a glob such as src/*.py."""
         wanted = (path for path in checkout.paths if fnmatch(path, paths))
-        return _listed(list(islice(_hits(checkout, wanted, text), MOST_HITS + 1)), "search")
+        return _listed(list(islice(_hits(checkout, wanted, text), MAX_HITS + 1)), "search")
 
     return [tool(read), tool(search), *([] if history is None else [_past(history)])]
 
@@ -111,7 +111,7 @@ def _past(commits: History) -> Tool:
         if "\0" in about:
             raise ToolFailed("no path and no code holds a NUL")
         try:
-            return _listed(commits(about, MOST_COMMITS), "history")
+            return _listed(commits(about, MAX_COMMITS), "history")
         except (CannotRun, Retryable) as error:  # it is a help, not a need
             raise ToolFailed(str(error)) from error
 
@@ -144,8 +144,8 @@ def _text(checkout: Checkout, path: str) -> str:
 def _listed(hits: Sequence[str], source: str) -> str:
     if not hits:
         return "nothing found"
-    more = f"\n(more than {MOST_HITS}: narrow it down)" if len(hits) > MOST_HITS else ""
-    return data(source, "\n".join(hits[:MOST_HITS]), code=True) + more
+    more = f"\n(more than {MAX_HITS}: narrow it down)" if len(hits) > MAX_HITS else ""
+    return data(source, "\n".join(hits[:MAX_HITS]), code=True) + more
 
 
 AROUND = 3
@@ -225,7 +225,7 @@ def _problem(text: str) -> str:
     return ""
 
 
-MOST_TESTS, SHOWN_FAILURES, SHOWN_FRAMES = 50, 6, 5
+MAX_TESTS, SHOWN_FAILURES, SHOWN_FRAMES = 50, 6, 5
 
 RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
 """Runs the given tests, none: the whole suite, with files laid over the checkout."""
@@ -234,7 +234,7 @@ RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
 def testing(checkout: Checkout, run: RunTests, failing: tuple[str, ...]) -> Tool:
     """The tool that runs tests of one checkout whose `failing` tests are to pass."""
 
-    def run_tests(tests: Annotated[tuple[str, ...], Meta(max_length=MOST_TESTS)] = ()) -> str:
+    def run_tests(tests: Annotated[tuple[str, ...], Meta(max_length=MAX_TESTS)] = ()) -> str:
         """Run tests with your edits. No `tests`: those that failed. "all": the whole suite. Else ids: a file, class or function."""
         wanted = () if tests == ("all",) else tests or (*failing, *checkout.added_tests)
         report = run(wanted, checkout.overlay())

@@ -27,8 +27,8 @@ from workers.configuration.schema import (
 if TYPE_CHECKING:
     import yaml
 
-MOST_BYTES = 20_000
-MOST_MISTAKES = 20
+MAX_BYTES = 20_000
+MAX_MISTAKES = 20
 _LONGEST = 40
 _CODE_IN_ANY_CASE = re.compile(r"[A-Za-z]{1,5}[0-9]{1,5}")
 
@@ -56,7 +56,7 @@ class ConfigurationFile:
 def read_configuration(content: bytes) -> ConfigurationFile:
     """Read an untrusted file. It never raises: a file that is no YAML, or too large, has one mistake and no values."""
     try:
-        root = root_of(content.decode(), MOST_BYTES)
+        root = root_of(content.decode(), MAX_BYTES)
         if root is None or _is_empty(root):
             return ConfigurationFile()
         reading = _Reading()
@@ -68,7 +68,7 @@ def read_configuration(content: bytes) -> ConfigurationFile:
         )
     except BadYaml as error:
         return ConfigurationFile(mistakes=(Mistake(line=error.line, column=error.column, text=error.reason),))
-    return ConfigurationFile(values=values, mistakes=tuple(reading.mistakes[:MOST_MISTAKES]))
+    return ConfigurationFile(values=values, mistakes=tuple(reading.mistakes[:MAX_MISTAKES]))
 
 
 def configuration_of(files: Iterable[ConfigurationFile]) -> RepositoryConfiguration:

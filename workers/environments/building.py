@@ -50,10 +50,10 @@ class BuildSystem(Struct, frozen=True, rename="kebab"):
 LEGACY = BuildSystem(requires=["setuptools<81", "wheel"])
 """The build system of projects that name none; they are older than the parts that setuptools 81 dropped."""
 
-MOST_NESTED = 4
+MAX_NESTED = 4
 """Build requirements that have to be built themselves, and theirs."""
 
-MOST_UNPACKED_MB, MOST_FILES = 8000, 200_000
+MAX_UNPACKED_MB, MAX_FILES = 8000, 200_000
 """Of all wheels of an environment together."""
 
 _BUILD, _COMPILE = (
@@ -135,7 +135,7 @@ class Builder(Resolver):
 
     def wheel_of(self, source: RemoteFile) -> Path:
         """The wheel of a source distribution: fetched by hash, built once. Raises BuildFailed, or CannotRun."""
-        if self.nested >= MOST_NESTED:
+        if self.nested >= MAX_NESTED:
             raise CannotRun(f"{source.filename} needs too many builds of builds")
         archive = fetched(source, self.store.packages, self.given, self.progress)
         expected = parse_sdist_filename(source.filename)
@@ -302,9 +302,9 @@ def _refuse_bombs(wheels: Sequence[Path]) -> None:
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise CannotRun(f"{path.name} is no wheel: {error}") from error
         size, files = size + sum(entry.file_size for entry in entries), files + len(entries)
-        if size > MOST_UNPACKED_MB << 20 or files > MOST_FILES:
+        if size > MAX_UNPACKED_MB << 20 or files > MAX_FILES:
             raise CannotRun(
-                f"the packages unpack to more than {MOST_UNPACKED_MB} MB or {MOST_FILES} files: {path.name} refused"
+                f"the packages unpack to more than {MAX_UNPACKED_MB} MB or {MAX_FILES} files: {path.name} refused"
             )
 
 

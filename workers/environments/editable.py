@@ -23,7 +23,7 @@ from workers.errors import CannotRun
 from workers.sandbox.checkout_files import python_files
 from workers.sandbox.launching import WORKSPACE
 
-MOST_BYTES, MOST_REQUIREMENTS, MOST_EXTRAS = 1 << 20, 5_000, 300
+MAX_BYTES, MAX_REQUIREMENTS, MAX_EXTRAS = 1 << 20, 5_000, 300
 """Of a wheel's metadata that is read, and the number of extras that count."""
 
 SELDOM_PROJECTS = frozenset({"tests", "test", "testing", "examples", "docs", "fixtures", "node_modules"})
@@ -107,13 +107,13 @@ def dependencies(wheel: Path, extras: Sequence[str], interpreter: Interpreter) -
     """What a wheel requires on an interpreter with some of its extras; extras that name others of its own are followed."""
     headers = HeaderParser().parsestr(_metadata_in(wheel))
     own, lines = canonicalize_name(str(headers["Name"])), [str(line) for line in headers.get_all("Requires-Dist", ())]
-    stated = [(each, each.marker) for each in filter(None, map(requirement, lines[:MOST_REQUIREMENTS]))]
+    stated = [(each, each.marker) for each in filter(None, map(requirement, lines[:MAX_REQUIREMENTS]))]
     for each, _ in stated:
         each.marker = None
     markers = {name: str(value) for name, value in interpreter.markers().items()}
     wanted, found = ["", *map(canonicalize_name, extras)], dict[str, None]()
     for extra in wanted:  # grows while it is read
-        for each, marker in stated if len(wanted) <= MOST_EXTRAS else ():
+        for each, marker in stated if len(wanted) <= MAX_EXTRAS else ():
             if marker and not _holds(marker, markers, extra):
                 continue
             if canonicalize_name(each.name) == own:
@@ -135,6 +135,6 @@ def _metadata_in(wheel: Path) -> str:
         with zipfile.ZipFile(wheel) as opened:
             path = next((name for name in opened.namelist() if name.endswith(".dist-info/METADATA")), "METADATA")
             with opened.open(path) as stream:
-                return stream.read(MOST_BYTES).decode("utf-8", "replace")
+                return stream.read(MAX_BYTES).decode("utf-8", "replace")
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, zlib.error) as error:
         raise CannotRun(f"the project's wheel has no metadata that can be read: {error}") from error

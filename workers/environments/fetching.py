@@ -15,7 +15,7 @@ from workers.environments.uv_command import NoIndex, PackageIndexes
 from workers.errors import CannotRun
 
 SECONDS, ATTEMPTS = 60.0, 3
-MOST_FILE_BYTES = 2 << 30
+MAX_FILE_BYTES = 2 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +59,8 @@ def _download(file: RemoteFile, target: Path, given: PackageIndexes) -> None:
             for piece in _pieces(file.url, given):
                 total.update(piece)
                 stream.write(piece)
-                if stream.tell() > MOST_FILE_BYTES:
-                    raise CannotRun(f"{file.filename} is larger than {MOST_FILE_BYTES >> 20} MB: refused")
+                if stream.tell() > MAX_FILE_BYTES:
+                    raise CannotRun(f"{file.filename} is larger than {MAX_FILE_BYTES >> 20} MB: refused")
             if total.hexdigest() != file.sha256:
                 raise CannotRun(f"{file.filename} has another hash than its index states: refused")
             temporary.chmod(0o644)

@@ -17,10 +17,10 @@ from workers.environments.store import EnvironmentStore
 from workers.environments.uv_command import PackageIndexes, UvFailed, run_uv
 from workers.errors import CannotRun
 
-MOST_BUILT = 12
+MAX_BUILT = 12
 """Source distributions that are built for one environment."""
 
-MOST_DOWNLOAD_MB, MOST_CONFLICTS = 3000, 6
+MAX_DOWNLOAD_MB, MAX_CONFLICTS = 3000, 6
 
 _WITHOUT_WHEEL = re.compile(r"Wheels are required for `([^`]+)`")
 _WORD = re.compile(r"[\w.-]+")
@@ -71,7 +71,7 @@ class Resolver(ABC):
 
         Pins that cannot be met together are given up, with a line that says so: those that uv names, in the end all.
         """
-        for attempt in range(1, MOST_CONFLICTS + 1):
+        for attempt in range(1, MAX_CONFLICTS + 1):
             try:
                 found = self._resolved(wanted, place)
                 break
@@ -80,15 +80,15 @@ class Resolver(ABC):
                     raise
                 named = set(map(canonicalize_name, _WORD.findall(str(reason))))
                 free = [line for line in wanted.constraints if canonicalize_name(Requirement(line).name) not in named]
-                if attempt + 1 >= MOST_CONFLICTS or len(free) == len(wanted.constraints):
+                if attempt + 1 >= MAX_CONFLICTS or len(free) == len(wanted.constraints):
                     free = []
                 given_up = len(wanted.constraints) - len(free)
                 self.progress(
                     f"{given_up} of the repository's pins cannot be met on Python {self.interpreter.minor}: {reason}"
                 )
                 wanted = replace(wanted, constraints=tuple(free))
-        if (size := sum(each.file.size for each in found) >> 20) > MOST_DOWNLOAD_MB:
-            raise CannotRun(f"the packages are {size} MB, over the limit of {MOST_DOWNLOAD_MB} MB: name lighter ones")
+        if (size := sum(each.file.size for each in found) >> 20) > MAX_DOWNLOAD_MB:
+            raise CannotRun(f"the packages are {size} MB, over the limit of {MAX_DOWNLOAD_MB} MB: name lighter ones")
         return found
 
     def _resolved(self, wanted: Wanted, place: Path) -> tuple[LockedWheel, ...]:
@@ -103,7 +103,7 @@ class Resolver(ABC):
                 if _ELSEWHERE in str(reason) and given.directories:
                     self._say_once(f"too few versions in {', '.join(given.directories)}: the other indexes are asked")
                     given = given.without_directories()
-                elif not missing or len(sources | missing) > MOST_BUILT:
+                elif not missing or len(sources | missing) > MAX_BUILT:
                     raise
                 sources |= missing
                 continue

@@ -20,7 +20,7 @@ from workers.environments.tree_files import TreeFiles, well_known
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import NO_OWN_OPTIONS
 
-MOST_MENDS = 8
+MAX_MENDS = 8
 ALIKE = 0.8
 """A missing module whose name is so like one of the project's own, or of Python's, is a slip to be repaired."""
 
@@ -81,7 +81,7 @@ def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
     """
     case = _Case(plan, failure, TreeFiles(tree))
     rules = _OF_TESTS if failure.stage is Stage.COLLECT else _OF_PACKAGES
-    found = (rule(case) for rule in rules) if len(plan.mends) < MOST_MENDS else iter(())
+    found = (rule(case) for rule in rules) if len(plan.mends) < MAX_MENDS else iter(())
     return next((each for each in found if each is not None and set(each.mends) > set(plan.mends)), None)
 
 

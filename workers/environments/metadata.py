@@ -28,7 +28,7 @@ from workers.environments.tree_files import (
 USUAL_MINORS = ("3.11", "3.12", "3.10", "3.9", "3.13", "3.8", "3.14")
 """The Pythons to try, those first for which most wheels exist."""
 
-MOST_GROUPS, MOST_IN_GROUP = 100, 1000
+MAX_GROUPS, MAX_IN_GROUP = 100, 1000
 """Dependency groups of a project, and lines of one."""
 
 METADATA = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
@@ -137,7 +137,7 @@ def _groups(
     """Lists of what developers install, under any tool's name for such a list."""
     tool, standard = table(pyproject, "tool"), table(pyproject, "dependency-groups")
     poetry = table(tool, "poetry")
-    named: dict[str, tuple[str, ...]] = {name: _group(standard, name) for name in islice(standard, MOST_GROUPS)}
+    named: dict[str, tuple[str, ...]] = {name: _group(standard, name) for name in islice(standard, MAX_GROUPS)}
     named |= _lists(table(tool, "pdm", "dev-dependencies"))
     named |= {name: tuple(_poetry_lines(table(each, "dependencies"))) for name, each in table(poetry, "group").items()}
     others = {
@@ -157,7 +157,7 @@ def _groups(
 
 def _group(groups: Table, name: str) -> tuple[str, ...]:
     """The lines of a dependency group (PEP 735), with those of the groups that it includes; none where they are not valid, or too many."""
-    if _size_of_group({canonicalize_name(each): groups[each] for each in groups}, name, {}) > MOST_IN_GROUP:
+    if _size_of_group({canonicalize_name(each): groups[each] for each in groups}, name, {}) > MAX_IN_GROUP:
         return ()
     try:
         return resolve_dependency_groups(groups, name)  # type: ignore[arg-type]  # it checks what it is given

@@ -22,7 +22,7 @@ from workers.environments.task_files import shell_words, tox_environments
 from workers.environments.tree_files import Table, TreeFiles, items, strings, table, well_known, word
 from workers.sandbox.run_tests import DEFAULT_COMMAND, default_command
 
-MOST_PLANS = 8
+MAX_PLANS = 8
 TOOLS = frozenset(well_known("recipes")["not_installed"])
 """What recipes install to run themselves."""
 
@@ -33,7 +33,7 @@ _LISTS = frozenset({"requirements", "requirement", "reqs", "dependencies", "deps
 _DIRECTORIES = ("", "requirements", "requirements.d", "tests", "test", "ci")
 
 WORKFLOWS = ".github/workflows"
-MOST_WORKFLOWS, MOST_JOBS = 40, 60
+MAX_WORKFLOWS, MAX_JOBS = 40, 60
 _EXPRESSION = re.compile(r"\$\{\{\s*+([\w.-]++)[^{}]*\}\}")
 _MINOR = re.compile(r"(?<![\d.])3\.(\d{1,2})(?!\d)")
 _OTHER_WORK = re.compile(
@@ -62,7 +62,7 @@ def plans_for(
         found = [replace(plan, minors=(choices.python,)) for plan in found]
     notes = (*missing_parts(files), *([f"other projects here: {few(others)}"] if others else []))
     distinct = {replace(plan, source="", notes=(), variables=()): plan for plan in reversed(found)}
-    plans = [plan for plan in found if plan in distinct.values()][:MOST_PLANS]
+    plans = [plan for plan in found if plan in distinct.values()][:MAX_PLANS]
     return tuple(replace(plan, notes=tuple(dict.fromkeys((*plan.notes, *notes)))) for plan in plans)
 
 
@@ -197,9 +197,9 @@ def _ci_recipes(files: TreeFiles) -> list[tuple[int, Recipe]]:
     Of two alike, one without services is nearer to what can run here.
     """
     found: list[tuple[int, bool, Recipe]] = []
-    for name in files.names(WORKFLOWS)[:MOST_WORKFLOWS]:
+    for name in files.names(WORKFLOWS)[:MAX_WORKFLOWS]:
         workflow = files.yaml(f"{WORKFLOWS}/{name}")
-        for key, job in itertools.islice(table(workflow, "jobs").items(), MOST_JOBS):
+        for key, job in itertools.islice(table(workflow, "jobs").items(), MAX_JOBS):
             recipe = _job(files, workflow, table(job), f"CI: {WORKFLOWS}/{name}, job {key}")
             if recipe.command and files.place(recipe.directory):
                 found.append((_doubt(f"{name} {key}", recipe), bool(table(job, "services")), recipe))

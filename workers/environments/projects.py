@@ -11,7 +11,7 @@ from workers.environments.tree_files import TreeFiles, ini
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestResult
 
-DEEPEST, MOST_DIRECTORIES, MOST_MODULES, LARGEST_POINTER, SHOWN = 4, 20_000, 100, 1024, 3
+DEEPEST, MAX_DIRECTORIES, MAX_MODULES, LARGEST_POINTER, SHOWN = 4, 20_000, 100, 1024, 3
 _NOT_SOURCES = frozenset(
     {
         "node_modules",
@@ -71,7 +71,7 @@ def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
         place = os.path.relpath(path, files.root)
         directories[:] = (
             []
-            if count > MOST_DIRECTORIES
+            if count > MAX_DIRECTORIES
             else sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
         )
         yield place, names
@@ -103,7 +103,7 @@ def needs_submodule(result: TestResult, files: TreeFiles) -> str:
 
 def _unfetched(files: TreeFiles) -> list[str]:
     modules = [each.get("path", "") for each in ini(files.text(".gitmodules")).values()]
-    return [path for path in modules[:MOST_MODULES] if path and not files.names(path)]
+    return [path for path in modules[:MAX_MODULES] if path and not files.names(path)]
 
 
 def _pointers(files: TreeFiles) -> Iterator[str]:

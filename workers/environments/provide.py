@@ -49,7 +49,7 @@ TRIAL_SECONDS, LONGER_TRIAL_SECONDS, TRIAL_OUTPUT_KB = 45.0, 120.0, 64 << 10
 GOOD = 0.95
 """The share of passing tests from which no other plan is tried."""
 
-MOST_PROJECTS = 50
+MAX_PROJECTS = 50
 """Of one tree that an environment holds."""
 
 OURS = Path(sys.executable).absolute()
@@ -250,7 +250,7 @@ class Provider:
         """The python with all that a plan wants, the projects of the tree that it holds by directory, and its versions by name."""
         directories, built = _directories(plan), dict[str, BuiltProject]()
         own, requirements = own_projects(TreeFiles(tree), directories), [*map(Requirement, plan.requirements)]
-        while directories and len(built) < MOST_PROJECTS:
+        while directories and len(built) < MAX_PROJECTS:
             each = directories.pop(0)
             built[each] = builder.project(tree, each, frozenset(own), self._past[1])
             extras = {extra for line in requirements if own.get(_name(line)) == each for extra in line.extras}

@@ -13,7 +13,7 @@ from workers.sandbox.run_tests import DEFAULT_COMMAND
 
 Words = Sequence[str]
 
-MOST_COMMANDS, MOST_NESTED = 400, 6
+MAX_COMMANDS, MAX_NESTED = 400, 6
 _RECIPES, _RUNNERS = well_known("recipes"), well_known("runners")
 _UNWANTED = re.compile(
     r"-[vqsxl]+|-n.+|-W.*|-r[a-zA-Z]*|--(cov|junit|durations|timeout|numprocesses|dist|reruns|maxfail|color|tb|html|benchmark|"
@@ -62,9 +62,9 @@ class Recipe:
     def follow(self, commands: Iterable[Words]) -> None:
         """Follow commands, and the tasks that they start, to a depth and number that no honest recipe has."""
         before, self.depth = self.here, self.depth + 1
-        for words in commands if self.depth <= MOST_NESTED else ():
+        for words in commands if self.depth <= MAX_NESTED else ():
             self.count += 1
-            if self.count > MOST_COMMANDS:
+            if self.count > MAX_COMMANDS:
                 break
             self._do(list(words))
         self.here, self.depth = before, self.depth - 1
@@ -189,7 +189,7 @@ class Recipe:
 
     def _requirement_file(self, path: str, *, constraining: bool) -> None:
         """The lines of a requirements file, with those of the files that it names; each file once, and no more than commands."""
-        if (path, constraining) in self.read or len(self.read) >= MOST_COMMANDS:
+        if (path, constraining) in self.read or len(self.read) >= MAX_COMMANDS:
             return
         self.read.add((path, constraining))
         text = self.files.text(path).replace("\\\n", " ")
@@ -197,7 +197,7 @@ class Recipe:
             self.notes.append(f"{path} is left out: there is no such file")
         before, self.started = self.started, self.started or self.here
         outer, self.here, self.depth = self.here, posixpath.dirname(path) or ".", self.depth + 1
-        for line in text.splitlines()[:MOST_COMMANDS] if self.depth <= MOST_NESTED else ():
+        for line in text.splitlines()[:MAX_COMMANDS] if self.depth <= MAX_NESTED else ():
             line = re.sub(r"(^|\s)#.*|\s--hash[= ]\S+", "", line).strip()
             if line.startswith("-"):
                 self.install(line.split(), constraining=constraining)

@@ -18,7 +18,7 @@ from workers.errors import Retryable
 IN_USE_SECONDS = 6 * 3600
 """What was used within this time stays: a job may be running on it."""
 
-MOST_MB = 20_000
+MAX_MB = 20_000
 """Of all environments, packages and uv's files together; the least recently used are removed."""
 
 LONGEST_WAIT_SECONDS = 900
@@ -74,7 +74,7 @@ class EnvironmentStore:
         path = self._known / key
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
-    def collect(self, most_mb: int = MOST_MB, seconds: float = inf) -> int:
+    def collect(self, most_mb: int = MAX_MB, seconds: float = inf) -> int:
         """Remove the least recently used environments and packages until the rest is within `most_mb`, and each that was not
         used for so many seconds; returns how many."""
         removed = 0
@@ -99,7 +99,7 @@ class EnvironmentStore:
         for left in self._made.glob(".new-*"):
             with suppress(FileNotFoundError):  # its maker gives it its name at any time
                 if left.stat().st_mtime < time.time() - IN_USE_SECONDS:  # of a worker that died
-                    yield 0.0, MOST_MB << 21, (left,)
+                    yield 0.0, MAX_MB << 21, (left,)
         for package in self.packages.iterdir():
             with suppress(FileNotFoundError):  # as above
                 files = [each.stat() for each in ([package, *package.iterdir()] if package.is_dir() else [package])]

@@ -12,8 +12,8 @@ from workers.environments.tree_files import Table, TreeFiles, assigned, ini, ite
 
 Commands = Iterator[Sequence[str]]
 
-MOST_ENVIRONMENTS, MOST_SCRIPT, LONGEST_LINE = 500, 64 << 10, 16 << 10
-MOST_PARTS, MOST_TARGETS, MOST_VALUES = 40, 100, 200
+MAX_ENVIRONMENTS, MAX_SCRIPT, LONGEST_LINE = 500, 64 << 10, 16 << 10
+MAX_PARTS, MAX_TARGETS, MAX_VALUES = 40, 100, 200
 """Of one name with braces, of one task with those that it needs, and put in the place of variables in one text."""
 
 _TESTS = re.compile(r"(^|[-_.:])(tests?|pytest|unit\w*|py3?|py3\d+|ci|check)([-_.:]|$)", re.IGNORECASE)
@@ -44,7 +44,7 @@ def commands_of(files: TreeFiles, here: str, program: str, arguments: Sequence[s
         case _:
             path = posixpath.join(here, program)
             scripts = [each for each in (path, posixpath.join(here, "scripts", program)) if not each.endswith(".py")]
-            texts = [files.text(each, MOST_SCRIPT) for each in scripts]
+            texts = [files.text(each, MAX_SCRIPT) for each in scripts]
             yield from _script(pyproject, program)
             yield from shell_words(next((text for text in texts if text.startswith("#!") and "sh" in text[:40]), ""))
 
@@ -92,7 +92,7 @@ def _task(tasks: Table, name: str, seen: set[str]) -> Commands:
         parts.get("cmd") or parts.get("shell") or parts.get("sequence") or parts.get("composite") or task
     ):
         for line in strings(each) or strings(table(each).get("cmd")):
-            if line in tasks and line not in seen and len(seen) < MOST_TARGETS:
+            if line in tasks and line not in seen and len(seen) < MAX_TARGETS:
                 yield from _task(tasks, line, seen)
             else:
                 yield from shell_words(line)
@@ -106,8 +106,8 @@ def tox_environments(files: TreeFiles, here: str) -> list[str]:
     sections, core = _tox_tables(files, here)
     listed = core.get("envlist") or core.get("env_list") or ""
     each_name = (each for part in _NAMES.findall(listed) for each in _braces(part) if each)
-    names = dict.fromkeys(itertools.islice(each_name, MOST_ENVIRONMENTS * MOST_PARTS))
-    return sorted(names or (["py"] if "testenv" in sections else []), key=_distance)[:MOST_ENVIRONMENTS]
+    names = dict.fromkeys(itertools.islice(each_name, MAX_ENVIRONMENTS * MAX_PARTS))
+    return sorted(names or (["py"] if "testenv" in sections else []), key=_distance)[:MAX_ENVIRONMENTS]
 
 
 def _distance(name: str) -> int:
@@ -119,15 +119,15 @@ def _distance(name: str) -> int:
 
 def _braces(text: str) -> Iterator[str]:
     """`py{310,311}-a` as its two names."""
-    parts = [list(_choices(part)) for part in re.split(r"[{}]", text, maxsplit=MOST_PARTS)]
+    parts = [list(_choices(part)) for part in re.split(r"[{}]", text, maxsplit=MAX_PARTS)]
     choices = (["".join(each)] if number % 2 == 0 else each for number, each in enumerate(parts))
-    yield from ("".join(each).strip() for each in itertools.islice(itertools.product(*choices), MOST_ENVIRONMENTS))
+    yield from ("".join(each).strip() for each in itertools.islice(itertools.product(*choices), MAX_ENVIRONMENTS))
 
 
 def _choices(text: str) -> Iterator[str]:
     """`38,310-312` as its four names; the first of very many."""
     names = (name for each in text.split(",") for name in _range(each))
-    yield from itertools.islice(names, MOST_ENVIRONMENTS)
+    yield from itertools.islice(names, MAX_ENVIRONMENTS)
 
 
 def _range(text: str) -> Iterable[str]:
@@ -138,7 +138,7 @@ def _range(text: str) -> Iterable[str]:
 
 def _filled(pattern: str, value: Callable[[re.Match[str]], str], text: str) -> str:
     """A text with its first variables replaced by their values; very long ones are cut."""
-    return re.sub(pattern, lambda found: value(found)[:MOST_SCRIPT], text, count=MOST_VALUES)[:MOST_SCRIPT]
+    return re.sub(pattern, lambda found: value(found)[:MAX_SCRIPT], text, count=MAX_VALUES)[:MAX_SCRIPT]
 
 
 def _tox_tables(files: TreeFiles, here: str) -> tuple[Mapping[str, Mapping[str, str]], Mapping[str, str]]:
@@ -300,8 +300,8 @@ def _hatch(files: TreeFiles, here: str, pyproject: Table, given: Sequence[str]) 
     if testing:
         yield ["pytest"]
     elif script in scripts:
-        for line in strings(scripts[script])[:MOST_TARGETS]:
-            expanded = strings(scripts.get(line.split()[0]))[:MOST_TARGETS] if line.split()[:1] != [script] else ()
+        for line in strings(scripts[script])[:MAX_TARGETS]:
+            expanded = strings(scripts.get(line.split()[0]))[:MAX_TARGETS] if line.split()[:1] != [script] else ()
             for part in expanded or (line,):
                 yield from shell_words(re.sub(r"\{args:?([^{}]*)\}", r"\1", part))
     else:
@@ -310,7 +310,7 @@ def _hatch(files: TreeFiles, here: str, pyproject: Table, given: Sequence[str]) 
 
 def _make(files: TreeFiles, here: str, target: str, made: set[str]) -> Commands:
     """The recipe of a target, after those of the targets that it needs; each is made once."""
-    if target in made or len(made) >= MOST_TARGETS:
+    if target in made or len(made) >= MAX_TARGETS:
         return
     made.add(target)
     text = re.sub(

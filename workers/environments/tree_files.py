@@ -18,8 +18,8 @@ import yaml
 from memory.parsing import PARSE_ERRORS, read_module
 from memory.plain_yaml import BadYaml, only_bad_yaml, weight
 
-LARGEST, LARGEST_LOCK, MOST_NAMES = 512 << 10, 8 << 20, 2000
-MOST_VALUES, MOST_ITEMS, DEEPEST = 200_000, 2000, 100
+LARGEST, LARGEST_LOCK, MAX_NAMES = 512 << 10, 8 << 20, 2000
+MAX_VALUES, MAX_ITEMS, DEEPEST = 200_000, 2000, 100
 """Of a YAML document with its aliases written out, of one list of a module, and levels of both."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -52,7 +52,7 @@ class TreeFiles:
     def names(self, directory: str) -> list[str]:
         """The names in a directory, sorted; the first of very many."""
         place = self.place(directory)
-        return sorted(each.name for each in place.iterdir())[:MOST_NAMES] if place and place.is_dir() else []
+        return sorted(each.name for each in place.iterdir())[:MAX_NAMES] if place and place.is_dir() else []
 
     def text(self, path: str, largest: int = LARGEST) -> str:
         place = self.place(path)
@@ -162,7 +162,7 @@ def _document(text: str) -> object:
     loader = _LOADER(text)
     try:
         root = loader.get_single_node()
-        if root is not None and weight(root, MOST_VALUES) > MOST_VALUES:
+        if root is not None and weight(root, MAX_VALUES) > MAX_VALUES:
             raise BadYaml(1, 1, "too many values")
         return None if root is None else loader.construct_document(root)
     finally:
@@ -191,7 +191,7 @@ def literal(node: ast.AST | None, names: Mapping[str, ast.expr]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """The values of a module's expressions: each name is read once, and a list has MOST_ITEMS at most."""
+    """The values of a module's expressions: each name is read once, and a list has MAX_ITEMS at most."""
 
     names: Mapping[str, ast.expr]
     known: dict[str, object] = field(default_factory=dict)
@@ -209,14 +209,14 @@ class Literals:
                     self.known[name] = self.of(self.names[name], depth + 1)
                 return self.known[name]
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-                return list(islice(self._items(parts, depth), MOST_ITEMS))
+                return list(islice(self._items(parts, depth), MAX_ITEMS))
             case ast.Dict(keys=keys, values=values):
                 pairs = ((self.of(key, depth + 1), value) for key, value in zip(keys, values, strict=True) if key)
                 return {key: self.of(value, depth + 1) for key, value in pairs if not isinstance(key, list | dict)}
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 one, other = self.of(left, depth + 1), self.of(right, depth + 1)
                 if isinstance(one, list) and isinstance(other, list):
-                    return (one + other)[:MOST_ITEMS]
+                    return (one + other)[:MAX_ITEMS]
                 return one or other
         return None
 

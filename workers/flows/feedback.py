@@ -217,7 +217,7 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-MOST_POLLED = 50
+MAX_POLLED = 50
 """Posts in one poll, drawn by lot, each with a request: GitHub allows an installation 5,000 an hour, and reviews need them."""
 
 
@@ -229,7 +229,7 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
         context.store.posts.unwatch_all(job.repository.key)
         raise
     watched = context.store.posts.watched(job.repository.key, context.clock() - POLLED_FOR)
-    for post in context.rng.sample(watched, min(len(watched), MOST_POLLED)):
+    for post in context.rng.sample(watched, min(len(watched), MAX_POLLED)):
         _record_reactions(post, github, context)
     return ()
 

@@ -76,7 +76,7 @@ OVERLAP = timedelta(minutes=5)
 CALLS_AT_ONCE = 70
 """Pages and requests of one job. The sweeper enqueues one a minute while there is more: GitHub allows an App 5,000 an hour."""
 
-MOST_FAILURES = 5
+MAX_FAILURES = 5
 """The number of failed requests for one page after which GitHub counts as unavailable."""
 
 REFUSED = frozenset({400, 413, 415})
@@ -153,7 +153,7 @@ def _request_all(context: JobContext, hook: MintingClient, missing: Sequence[Hoo
             raise
         except Unavailable as error:
             failures.append(error)
-            if len(failures) == MOST_FAILURES:
+            if len(failures) == MAX_FAILURES:
                 break
     if failures:
         raise failures[0]

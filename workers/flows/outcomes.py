@@ -153,7 +153,7 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
 
 # ── Fixes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-MOST_FIXES = 100
+MAX_FIXES = 100
 """How many of a repository's latest fixes are looked for in what is merged."""
 
 
@@ -212,7 +212,7 @@ def _kind_of_end(job: Feedback, post: Post, github: GitHub, context: JobContext)
 
 def record_reverts(job: TrackPull, context: JobContext) -> None:
     """Record the merged fixes that a merged pull request takes out again, and those that it brings back."""
-    fixes = context.store.posts.latest(job.repository.key, PostKind.FIX_PULL, MOST_FIXES)
+    fixes = context.store.posts.latest(job.repository.key, PostKind.FIX_PULL, MAX_FIXES)
     merged = [each for each in fixes if each.number != job.number and _outcomes(each, context)]
     if not merged:
         return

@@ -34,7 +34,7 @@ from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.run_tests import Project
-from workers.work_tree import MOST_DIFFERING
+from workers.work_tree import MAX_DIFFERING
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -232,7 +232,7 @@ def _before(case: RepairRequest) -> dict[str, bytes | None]:
         base = case.mirror.merge_base(case.base, case.task.sha)
         changed = [file.path for file in parse_diff(case.mirror.diff(base, case.task.sha)).files]
         sources = [path for path in changed if path.endswith(".py")]
-        return {path: case.mirror.read(base, path) for path in sources if len(sources) <= MOST_DIFFERING} | found
+        return {path: case.mirror.read(base, path) for path in sources if len(sources) <= MAX_DIFFERING} | found
     except (TooMuchForGit, Gone):
         return found
 

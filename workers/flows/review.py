@@ -85,14 +85,14 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-MOST_FINDINGS = 500
+MAX_FINDINGS = 500
 """Each finding costs a decision and an annotation: GitHub takes 50 of these in a request, and 500 such requests in an hour."""
 
 
 def _decide_and_post(this: Round, read: Reviewed) -> None:
     this, reviewed = with_known_findings(this, read)
     record_endings(this, reviewed)
-    this, reviewed = _reopened(this, reviewed), reviewed.worst(MOST_FINDINGS)
+    this, reviewed = _reopened(this, reviewed), reviewed.worst(MAX_FINDINGS)
     reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, this.context)
     decided = choose(
         reviewed,

@@ -34,7 +34,7 @@ LONGEST = 1_000
 ANSWER_SECONDS = 150.0
 """How long a worker waits; the minting process repeats a read of GitHub's a few times."""
 REQUEST_SECONDS = 10.0
-MOST_A_MINUTE = 120
+MAX_A_MINUTE = 120
 """How many requests for tokens, and as many about the webhook's log: a search for lost webhooks must not take a job's token."""
 _PR_SET_DUMPABLE = 4
 _log = structlog.get_logger()
@@ -102,13 +102,13 @@ _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
 class Minter:
-    """Answers requests as the App, `MOST_A_MINUTE` at most, those of these users alone."""
+    """Answers requests as the App, `MAX_A_MINUTE` at most, those of these users alone."""
 
     def __init__(self, app: GitHubApp, users: frozenset[int], clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._users = users
         self._clock = clock
-        self._recent: dict[bool, deque[float]] = {each: deque(maxlen=MOST_A_MINUTE) for each in (False, True)}
+        self._recent: dict[bool, deque[float]] = {each: deque(maxlen=MAX_A_MINUTE) for each in (False, True)}
         self._lock = threading.Lock()
 
     def answer(self, user: int, line: bytes) -> MintingReply:
@@ -135,8 +135,8 @@ class Minter:
     def _count(self, recent: deque[float]) -> None:
         now = self._clock()
         with self._lock:
-            if len(recent) == MOST_A_MINUTE and now - recent[0] < 60.0:
-                raise Unavailable(f"more than {MOST_A_MINUTE} requests to the minting process in a minute")
+            if len(recent) == MAX_A_MINUTE and now - recent[0] < 60.0:
+                raise Unavailable(f"more than {MAX_A_MINUTE} requests to the minting process in a minute")
             recent.append(now)
 
     def _done(self, request: Request) -> object:

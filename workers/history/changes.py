@@ -29,7 +29,7 @@ _DIFF = (
     *("--patch", "--unified=0", "--find-renames", "--diff-merges=first-parent"),
     *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-MOST_CHANGE = 4_000_000
+MAX_CHANGE = 4_000_000
 """Characters of one change's diff; a larger one is an import or a reformatting, and is not read."""
 
 
@@ -59,14 +59,14 @@ def changes(
         line = raw.decode(errors="surrogateescape")
         if not line.startswith(_MARK):
             length += len(line)
-            if length <= MOST_CHANGE:
+            if length <= MAX_CHANGE:
                 body.append(line)
             continue
         if head:
-            yield _past(head, body, places, whole=length <= MOST_CHANGE)
+            yield _past(head, body, places, whole=length <= MAX_CHANGE)
         head, body, length = line, [], 0
     if head:
-        yield _past(head, body, places, whole=length <= MOST_CHANGE)
+        yield _past(head, body, places, whole=length <= MAX_CHANGE)
 
 
 def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> PastChange:
@@ -138,7 +138,7 @@ def _lines(directory: Path, *arguments: str) -> Iterator[bytes]:
         raise CannotRun(f"git {arguments[0]} failed in {directory} with exit code {process.returncode}")
 
 
-MOST_FILES, MOST_CHARACTERS = 150, 1_200_000
+MAX_FILES, MAX_CHARACTERS = 150, 1_200_000
 """Versions of files that are read together."""
 
 PARTS = min(os.cpu_count() or 1, 8)
@@ -174,7 +174,7 @@ def read(pasts: Iterable[PastChange], blobs: Blobs, detectors: Sequence[Detector
         group.append((past, texts))
         files += len(texts)
         characters += sum(map(len, texts.values()))
-        if files >= MOST_FILES or characters >= MOST_CHARACTERS:
+        if files >= MAX_FILES or characters >= MAX_CHARACTERS:
             yield _detected(group, detectors)
             group, files, characters = [], 0, 0
     if group:

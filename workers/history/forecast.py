@@ -23,10 +23,10 @@ from workers.review.detectors.linters import Ruff
 from workers.review.findings import rule_of
 from workers.review.project_options import RuffOptions
 
-MOST_VERDICTS = 20
+MAX_VERDICTS = 20
 """How many verdicts are tried, at most, until a decision changes."""
 
-MOST_TRIED = 5
+MAX_TRIED = 5
 """Rules that are tried as an example of what feedback changes."""
 
 SAMPLE = 20
@@ -142,7 +142,7 @@ class Deciding:
         prior = review_policy.prior_of(finding, suggestion_proven=False)
         if self.lessons:
             prior = review_policy.lifted(prior, self.lessons.hint(replace(past, rule=rule_of(past))).lift)
-        for count in range(1, MOST_VERDICTS + 1):
+        for count in range(1, MAX_VERDICTS + 1):
             cell = Cell(weight=float(count), mean=float(accepted))
             cells = {(level, PATTERN, Factor.ACCEPTANCE): cell for level in state.levels()}
             belief = q_table.believe(state, PATTERN, cells, prior=prior, pseudo_counts=review_policy.PSEUDO_COUNTS)
@@ -330,7 +330,7 @@ def _verdicts(
 ) -> VerdictExample | None:
     """The rule with most findings that the fewest verdicts change."""
     wanted = (each.rule for each in ranked if (each.forecast.action is Action.INLINE) is not accepted)
-    for rule in islice(wanted, MOST_TRIED):
+    for rule in islice(wanted, MAX_TRIED):
         latest = max((each for each in reported if each.rule == rule), key=lambda each: each.position)
         if (count := deciding.verdicts_to_change(latest, accepted=accepted)) is not None:
             return VerdictExample(rule=rule, verdicts=count)

@@ -78,7 +78,7 @@ def _bare(lines: list[str]) -> list[str]:
 ALIKE = 0.5
 """A line that nothing this similar replaced went for other reasons, unless the tool's own remedy is to remove it."""
 
-MOST_COMPARED = 200
+MAX_COMPARED = 200
 
 _FILE_SILENCER = re.compile(r"^[ \t]*#[ \t]*(?:ruff|flake8):[ \t]*noqa(?P<codes>[^\n]*)", re.IGNORECASE | re.MULTILINE)
 _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
@@ -132,7 +132,7 @@ def _alike(lines: Sequence[str], wanted: str) -> str | None:
     """The line that is most like one, if any is like it at all."""
     near = [
         (SequenceMatcher(None, wanted.strip()[:LONGEST], line.strip()[:LONGEST]).ratio(), line)
-        for line in lines[:MOST_COMPARED]
+        for line in lines[:MAX_COMPARED]
     ]
     ratio, line = max(near, key=lambda each: each[0], default=(0.0, ""))
     return line if ratio >= ALIKE else None

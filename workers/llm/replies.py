@@ -13,7 +13,7 @@ _ENDS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.REFUSED}
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
-_MOST_TOKENS = 10**9
+_MAX_TOKENS = 10**9
 """No model reads or writes more in one call: a larger figure is a mistake of the endpoint."""
 
 
@@ -123,7 +123,7 @@ def _usage(reported: object) -> TokenUsage | None:
         cached = field(reported, "prompt_tokens_details.cached_tokens", int, 0)
     except WrongField:
         return None
-    if not (0 <= prompt <= _MOST_TOKENS and 0 <= completion <= _MOST_TOKENS):
+    if not (0 <= prompt <= _MAX_TOKENS and 0 <= completion <= _MAX_TOKENS):
         return None
     return TokenUsage(prompt=prompt, completion=completion, cached=min(max(cached, 0), prompt))
 

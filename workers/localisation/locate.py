@@ -27,7 +27,7 @@ FILES, FUNCTIONS, RESOLVED, TESTS = 5, 2, 3, 5
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 """Comments of issue templates, which say the same in every issue."""
 
-MOST_SOURCES = 5_000
+MAX_SOURCES = 5_000
 """How many sources of a larger tree are read: those with the shortest paths."""
 
 
@@ -78,7 +78,7 @@ def locate(directory: Path, sha: str, text: str) -> Located:
     text = _HIDDEN.sub(" ", text[:LONGEST_QUERY])
     paths = sorted(python_paths(directory, sha), key=lambda path: (path.count("/"), path))
     sources = [path for path in paths if not is_test_path(path)]
-    texts = files_at(directory, sha, sources[:MOST_SOURCES])
+    texts = files_at(directory, sha, sources[:MAX_SOURCES])
     read = [PythonSource(path, text_of) for path, text_of in texts.items()]
     changes = changes_until(directory, sha)
     files = likely_files(text, read, changes, most=FILES)

@@ -15,8 +15,8 @@ from workers.git_command import GitLimits, commit_time, run_git
 from workers.sandbox.checkout_files import is_test_file
 
 _LIMITS = GitLimits(memory_mb=1024, cpu_seconds=120, output_mb=64)
-MOST_CHANGES = 20_000
-MOST_SOURCES = 10
+MAX_CHANGES = 20_000
+MAX_SOURCES = 10
 """A change of more source files is an import or a reformatting: it says nothing about one of them."""
 
 _RECORD, _PART = "\x1e", "\x1f"
@@ -71,11 +71,11 @@ def is_test_path(path: str) -> bool:
     return is_test_file(path) or name == "conftest.py" or not _TEST_FOLDERS.isdisjoint(folders)
 
 
-def changes_until(directory: Path, sha: str, *, most: int = MOST_CHANGES) -> tuple[EarlierChange, ...]:
-    """The changes of one to `MOST_SOURCES` sources up to a commit, oldest first; of the latest `most` of the branch."""
+def changes_until(directory: Path, sha: str, *, most: int = MAX_CHANGES) -> tuple[EarlierChange, ...]:
+    """The changes of one to `MAX_SOURCES` sources up to a commit, oldest first; of the latest `most` of the branch."""
     arguments = ("log", *_SHAPE, f"--max-count={most}", "--reverse", _FORMAT, sha, "--")
     written = run_git(*arguments, at=directory, limits=_LIMITS).decode(errors="replace")
-    return tuple(each for each in parse_log(written) if 0 < len(each.sources) <= MOST_SOURCES)
+    return tuple(each for each in parse_log(written) if 0 < len(each.sources) <= MAX_SOURCES)
 
 
 def parse_log(written: str) -> Iterator[EarlierChange]:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # SQLAlchemy is slow to import
 Flow = Callable[..., Sequence[Job]]
 """`run(job, context) -> follow-up jobs`, for one type of job."""
 
-MOST_ATTEMPTS = 8
+MAX_ATTEMPTS = 8
 PATIENCE = timedelta(hours=24)
 """How long a job waits for what is unavailable."""
 FIRST_DELAY = timedelta(seconds=5)
@@ -211,7 +211,7 @@ class _Attempt:
 
     def _postpone(self, job: Job, error: Retryable) -> None:
         attempts = self.leased.attempts - self.leased.waits
-        if attempts >= MOST_ATTEMPTS:
+        if attempts >= MAX_ATTEMPTS:
             self._fail(job, f"gave up after {attempts} attempts: {error}")
             return
         now = self.context.clock()

@@ -22,8 +22,8 @@ from workers.queue.heartbeats import ProcessKind, beat
 from workers.queue.pruning import keep_pruning, retention
 from workers.settings import SweeperSettings
 
-MOST_AT_ONCE = 500
-MOST_PRUNED = 1000
+MAX_AT_ONCE = 500
+MAX_PRUNED = 1000
 """Rows of each kind between two sweeps: a transaction stays short, and a day of sweeps removes millions."""
 PRUNED_SECONDS = 3600.0
 POLICY_CHECK_SECONDS = 86_400.0
@@ -39,7 +39,7 @@ def sweep(store: Store, send: Send, now: datetime, *, resend_after: float = RESE
 
     These are jobs that were never sent, that a broker lost, that were postponed until now, or whose lease ran out.
     """
-    due = store.inbox.due(now=now, limit=MOST_AT_ONCE, resend_after=resend_after)
+    due = store.inbox.due(now=now, limit=MAX_AT_ONCE, resend_after=resend_after)
     return tuple(due) if enqueue(store, send, due, now) else ()
 
 
@@ -92,7 +92,7 @@ def run_sweeper(settings: SweeperSettings) -> None:
 def prune_rows(store: Store, settings: SweeperSettings) -> bool:
     """Prune a portion of the rows that are too old; whether there may be more."""
     try:
-        return store.upkeep.prune(retention(settings), now=store.clock(), most=MOST_PRUNED).reached(MOST_PRUNED)
+        return store.upkeep.prune(retention(settings), now=store.clock(), most=MAX_PRUNED).reached(MAX_PRUNED)
     except StoreError as error:
         _log.warning("rows not pruned", error=str(error))
         return False

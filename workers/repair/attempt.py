@@ -16,9 +16,9 @@ from workers.repair.result import FirstPlausible
 from workers.repair.time_allowance import Deadline
 from workers.sandbox.report import shortened
 
-LONGEST_MESSAGE, MOST_NAMED = 120, 3
+LONGEST_MESSAGE, MAX_NAMED = 120, 3
 
-RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
+RIVALS, MAX_PLAUSIBLE, THOROUGH = 300, 20, 150
 """The most candidates that are screened after a plausible one, the most plausible ones, and the fewest that are thorough."""
 
 RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
@@ -103,7 +103,7 @@ def shortlist(
         tally.add_rival(verdict)
         if verdict.plausible:
             found.append(verdict.candidate)
-        if deadline() or len(found) == MOST_PLAUSIBLE:
+        if deadline() or len(found) == MAX_PLAUSIBLE:
             break
     return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not deadline.expired)
 
@@ -124,7 +124,7 @@ def reflection(
     is not proven."""
     shown = proven or tally.shown()
     where = f"{shown.template} at {shown.path}:{shown.line}" if shown else ""
-    names = "/".join(strategies) if len(strategies) <= MOST_NAMED else "all strategies"
+    names = "/".join(strategies) if len(strategies) <= MAX_NAMED else "all strategies"
     tried = f"{names or 'replay'}: {_tried(tally, outcome, where, cut=cut)}"
     return f"{tried} {_lesson(tally, outcome, where, objection)}".strip()
 

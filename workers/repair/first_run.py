@@ -27,7 +27,7 @@ TRACED_TEST_SECONDS = 2.0
 SECOND_LOOK_WALL, NEAR_SECONDS = 15.0, 1.5
 """Seconds by the clock for a second look, and for tests beside those that are named."""
 
-RELATED_SECONDS, MOST_RELATED, LARGEST_TEST = 4.0, 20, 1 << 20
+RELATED_SECONDS, MAX_RELATED, LARGEST_TEST = 4.0, 20, 1 << 20
 """Seconds by the clock, beside what a start takes, for other files of tests that name what the failing ones run; bytes of one."""
 
 RELATED_FIRST_SECONDS = 20.0
@@ -35,7 +35,7 @@ RELATED_FIRST_SECONDS = 20.0
 
 _WORD = re.compile(r"\w+")
 
-LAST_FAILED, MOST_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200, 1 << 20
+LAST_FAILED, MAX_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200, 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def first_run(runs: BoundedRuns, named: Sequence[str], changed: Collection[str])
     tried: set[str] = set()
     tree = runs.project.tree
     for tests, wall in _likely(runs.project, named, changed):
-        known = [test for test in tests if test not in tried and (tree / _file(test)).is_file()][:MOST_NAMED]
+        known = [test for test in tests if test not in tried and (tree / _file(test)).is_file()][:MAX_NAMED]
         found = _named(runs, known, wall) if known else None
         if found is not None and found.failing():
             return found
@@ -160,7 +160,7 @@ def related_tests(project: Project, sources: Collection[str], known: Collection[
             naming[path] = stems & {*_WORD.findall(file.read_text(encoding="utf-8", errors="replace"))}
     common = Counter(stem for named in naming.values() for stem in named)
     worth = {path: sum(1 / common[stem] for stem in named) for path, named in naming.items() if named}
-    return tuple(sorted(worth, key=lambda path: (-worth[path], path))[:MOST_RELATED])
+    return tuple(sorted(worth, key=lambda path: (-worth[path], path))[:MAX_RELATED])
 
 
 def _suite(runs: BoundedRuns) -> FirstRun:

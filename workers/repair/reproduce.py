@@ -16,7 +16,7 @@ from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Suspect
 from workers.repair.classify import is_test_path
 from workers.repair.first_run import (
-    MOST_NAMED,
+    MAX_NAMED,
     SECOND_LOOK_WALL,
     TRACED_TEST_SECONDS,
     FirstRun,
@@ -34,10 +34,10 @@ from workers.sandbox.run_tests import Project, TestRun
 STUCK_SECONDS = 10.0
 """How long tests that wait forever are traced."""
 
-MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
+MAX_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 """Bounds of the traced run: passing tests, their seconds untraced, failing tests, those that never end."""
 
-MOST_PARAMETERS = 20
+MAX_PARAMETERS = 20
 """A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
 
 
@@ -134,7 +134,7 @@ def _without_changes(
     """The failures that are no work of the changes, by id with the reason, and whether one is; none where all of them are not."""
     failing = {result.id for result in first.failing()}
     tests_alone = all(map(is_test_path, before))
-    if not before or not (1 if not tests_alone else 2) <= len(failing) <= MOST_NAMED:
+    if not before or not (1 if not tests_alone else 2) <= len(failing) <= MAX_NAMED:
         return {}, False
     run = runs.run(sorted(failing), overlay=before, wall=SECOND_LOOK_WALL, test_seconds=TRACED_TEST_SECONDS)
     same = failing & {result.id for result in run.report.failing() if result.error_type != "Timeout"}
@@ -160,7 +160,7 @@ def _traced(runs: BoundedRuns, first: FirstRun, there: TestReport) -> tuple[Test
     seconds = {result.id: result.seconds for result in there.results}
     ending = _representatives([result.id for result in first.failing() if result.id not in stuck], seconds)
     parameters = Counter(function_of(test) for test in seconds)
-    few = [function_of(test) if parameters[function_of(test)] <= MOST_PARAMETERS else test for test in ending]
+    few = [function_of(test) if parameters[function_of(test)] <= MAX_PARAMETERS else test for test in ending]
     tests = dict.fromkeys((*few[:FAILING_TRACED], *companions(there)))
     return tuple(
         runs.run(group, wall=wall, trace=True, test_seconds=TRACED_TEST_SECONDS)
@@ -207,7 +207,7 @@ def companions(report: TestReport) -> tuple[str, ...]:
     """Passing tests to be traced beside the failing ones: those of the same files first, until time is used up."""
     files = {result.id.partition("::")[0] for result in report.failing()}
     near = sorted(report.passing(), key=lambda result: result.id.partition("::")[0] not in files)
-    return tuple(within([(result.id, result.seconds) for result in near[:MOST_TRACED]], TRACED_SECONDS))
+    return tuple(within([(result.id, result.seconds) for result in near[:MAX_TRACED]], TRACED_SECONDS))
 
 
 def within(costs: Iterable[tuple[str, float]], seconds: float) -> Iterator[str]:
@@ -227,7 +227,7 @@ def _representatives(tests: Sequence[str], seconds: Mapping[str, float]) -> tupl
     return tuple(test for _, test in sorted(ranked, key=lambda pair: pair[0]))
 
 
-MOST_FAILING, FAILING_SECONDS, MOST_COVERING, COVERING_SECONDS = 50, 2.0, 80, 2.0
+MAX_FAILING, FAILING_SECONDS, MAX_COVERING, COVERING_SECONDS = 50, 2.0, 80, 2.0
 """The most failing tests that judge candidates, the seconds that they may take together (one always does), and the most covering ones."""
 
 LARGEST_SOURCE = 1 << 20
@@ -254,10 +254,10 @@ def screening_tests(reproduction: Reproduction, failure: Failure, suspects: Sequ
     ran = (*reproduction.report.results, *reproduction.failing_report.results)
     seconds = {result.id: result.seconds for result in ran}
     endless = failure.family is Family.TIMEOUT
-    first, *others = _representatives(failure.failing_tests, seconds)[:MOST_FAILING]
+    first, *others = _representatives(failure.failing_tests, seconds)[:MAX_FAILING]
     left = math.inf if endless else FAILING_SECONDS - seconds.get(first, 0.0)
     failing = (first, *within(((test, seconds.get(test, 0.0)) for test in others), left))
-    likely = islice(_by_overlap(reproduction, suspects), MOST_COVERING)
+    likely = islice(_by_overlap(reproduction, suspects), MAX_COVERING)
     covering = tuple(within(((test, seconds.get(test, 0.0)) for test in likely), COVERING_SECONDS))
     spent = sum(seconds.get(test, 0.0) for test in (*(() if endless else failing), *covering))
     return ScreeningTests(failing=failing, covering=covering, seconds=spent, endless=endless)

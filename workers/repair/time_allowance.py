@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from workers.ports import CompletedRun, Limits, Sandbox, SandboxSession, Workload
 from workers.sandbox.run_tests import Project, TestRun, run_tests
 
-LEAST_RUN_SECONDS = 5.0
+MIN_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""
 
 
@@ -68,7 +68,7 @@ class BoundedRuns:
 
     def bounds(self, most: float = math.inf) -> Limits:
         """The limits of a run that begins now and may take `most` seconds by the clock."""
-        return self.limits.within(max(LEAST_RUN_SECONDS, min(most, self.left())))
+        return self.limits.within(max(MIN_RUN_SECONDS, min(most, self.left())))
 
     def run(
         self,

@@ -12,7 +12,7 @@ from workers.sandbox.checkout_files import is_test_file, python_files
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, run_tests
 
-LEAST_SECONDS = 5.0
+MIN_SECONDS = 5.0
 """No run is begun with less time than this."""
 
 FURTHER_RUNS = 3
@@ -204,11 +204,11 @@ class TestComparison:
         return min(passed, key=lambda place: place[0] != innermost, default=("", 0))
 
     def _run(self, project: Project, tests: Sequence[str], *, trace: bool = False) -> TestRun:
-        limits = self.limits.within(max(LEAST_SECONDS, self.deadline - time.monotonic()))
+        limits = self.limits.within(max(MIN_SECONDS, self.deadline - time.monotonic()))
         return run_tests(self.sandbox, project, tests=tests, limits=limits, trace=trace)
 
     def _has_time(self) -> bool:
-        return time.monotonic() + LEAST_SECONDS < self.deadline
+        return time.monotonic() + MIN_SECONDS < self.deadline
 
 
 def _counted(failing: Collection[str]) -> str:

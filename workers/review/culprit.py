@@ -13,7 +13,7 @@ from workers.review.suggestions import RunTests
 from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestReport
 
-MOST_TRIALS = 12
+MAX_TRIALS = 12
 """Parts that are taken back in turn, each in a run of the broken tests; and as often several parts at once."""
 
 
@@ -93,11 +93,11 @@ class CulpritSearch:
     def _trials(self, broken: Sequence[BrokenTest]) -> Iterator[tuple[_Part, ...]]:
         """Single parts; then those that the broken tests pass through, and those of each file, where they are not all."""
         parts = sorted(self._parts(), key=lambda part: -sum(part.holds(test) for test in broken))
-        yield from ((part,) for part in parts[:MOST_TRIALS])
+        yield from ((part,) for part in parts[:MAX_TRIALS])
         touched = tuple(part for part in parts if any(map(part.holds, broken)))
         files = (tuple(part for part in parts if part.path == path) for path in {part.path: None for part in parts})
         several = [some for some in dict.fromkeys([touched, *files]) if 1 < len(some) < len(parts)]
-        yield from several[:MOST_TRIALS]
+        yield from several[:MAX_TRIALS]
 
     def _parts(self) -> Iterator[_Part]:
         for path, text in self.after.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory.parsing import parsed
 from workers.diffs import split_lines
-from workers.review.broken_tests import LEAST_SECONDS, ComparedTests, TestComparison
+from workers.review.broken_tests import MIN_SECONDS, ComparedTests, TestComparison
 from workers.review.detectors.detector import Delta
 from workers.review.suggestions import changes_no_code
 from workers.sandbox.checkout_files import exists
@@ -110,7 +110,7 @@ class _Runs:
         self, tests: Sequence[str], overlay: Mapping[str, bytes | None] | None = None, trace: Sequence[str] = ()
     ) -> TestRun | None:
         of, seconds = self.comparison, min(self.deadline, self.comparison.deadline) - time.monotonic()
-        if seconds < LEAST_SECONDS:
+        if seconds < MIN_SECONDS:
             return None
         limits = of.limits.within(seconds)
         return run_tests(of.sandbox, of.head, tests=tests, overlay=overlay, limits=limits, trace=trace)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
 CHILDREN, XDIST_WORKER = "APPRENTICE_CHILDREN", "PYTEST_XDIST_WORKER"
 TEST_SECONDS, NEAR_SECONDS = "APPRENTICE_TEST_SECONDS", "APPRENTICE_NEAR_SECONDS"
-OLDEST, LEAST_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 6, 0.25, 4.0, 200
+OLDEST, MIN_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 6, 0.25, 4.0, 200
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
 SHOWING = (
     (_pytest.assertion.rewrite, "_saferepr"),
@@ -148,7 +148,7 @@ class Stopwatch:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.least = seconds, LEAST_TEST_SECONDS
+        self.seconds, self.least = seconds, MIN_TEST_SECONDS
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Generator[None, pluggy.Result[Any], None]:

@@ -115,8 +115,8 @@ class TestReport:
         )
 
 
-MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000
-LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MOST_LOADED = 200, 4_000, 1_000, 2_000
+MAX_RESULTS, MAX_FRAMES, MAX_OPERANDS, MAX_LINES = 200_000, 64, 8, 2_000_000
+LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MAX_LOADED = 200, 4_000, 1_000, 2_000
 LONGEST_EVENT = 8 << 20
 """Bytes of a line: those of `[[],[],…` take twenty times as much memory as values."""
 
@@ -170,7 +170,7 @@ class _Finish(_Event, tag="finish"):
 
 
 class _Loaded(_Event, tag="loaded"):
-    names: Annotated[list[_Name], Meta(max_length=MOST_LOADED)]
+    names: Annotated[list[_Name], Meta(max_length=MAX_LOADED)]
 
 
 class _InvalidLineError(ValueError):
@@ -199,7 +199,7 @@ class DecodedReport:
             case _Start():
                 self.sessions += 1
             case _Running(id=test):
-                if len(self.running) >= MOST_RESULTS:
+                if len(self.running) >= MAX_RESULTS:
                     raise _InvalidLineError
                 self.running[test] = None
             case _Result():
@@ -214,7 +214,7 @@ class DecodedReport:
                 self.finished += 1
                 self.exit_status = self.exit_status or status
             case _Loaded(names=names):
-                if len(self.loaded) > MOST_LOADED:
+                if len(self.loaded) > MAX_LOADED:
                     raise _InvalidLineError
                 self.loaded.update(names)
 
@@ -223,14 +223,14 @@ class DecodedReport:
         earlier = self.results.get(result.id)
         if earlier is not None and earlier.outcome in FAILURES:
             return
-        if len(self.results) >= MOST_RESULTS:
+        if len(self.results) >= MAX_RESULTS:
             raise _InvalidLineError
         self.results[result.id] = result
 
     def _add_lines(self, event: _Executed) -> None:
         files: dict[str, frozenset[int]] = {}
         for path, text in event.lines.items():
-            files[path] = numbers = frozenset(_numbers(text, MOST_LINES - self.line_count))
+            files[path] = numbers = frozenset(_numbers(text, MAX_LINES - self.line_count))
             self.line_count += len(numbers) + 1
         self.lines[event.id] = files
 
@@ -268,9 +268,9 @@ def _result(event: _CollectError, outcome: TestOutcome, seconds: float) -> TestR
         message=event.message[:LONGEST_MESSAGE],
         frames=tuple(
             Frame(path=path, line=line, function=function[:LONGEST_TYPE])
-            for path, line, function in event.frames[:MOST_FRAMES]
+            for path, line, function in event.frames[:MAX_FRAMES]
         ),
-        operands=tuple(value[:LONGEST_OPERAND] for value in event.operands[:MOST_OPERANDS]),
+        operands=tuple(value[:LONGEST_OPERAND] for value in event.operands[:MAX_OPERANDS]),
     )
 
 

@@ -18,7 +18,7 @@ from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 from workers.sandbox.checkout_files import exists, is_test_file, python_files
 from workers.sandbox.launching import WORKSPACE, prefixes
 from workers.sandbox.report import (
-    MOST_LINES,
+    MAX_LINES,
     OWN_ENDINGS,
     DecodedReport,
     TestReport,
@@ -258,7 +258,7 @@ def run_tests(
     return TestRun(
         report=_report(project, completed, decoded, limits),
         lines=decoded.lines,
-        lines_cut=decoded.line_count >= MOST_LINES,
+        lines_cut=decoded.line_count >= MAX_LINES,
         completed=completed,
     )
 

@@ -66,10 +66,10 @@ KB_OF_MAPPING, KB_OF_INODE, KB_OF_SOCKET = 0.25, 1, 256
 """What the kernel uses for one. A socket buffers this much at most, except for TCP, which buffers more:"""
 
 KB_OF_TCP_SOCKET = 32 << 10
-MOST_MAPS_BYTES = 1 << 20
+MAX_MAPS_BYTES = 1 << 20
 """Some 13,000 mappings. A process with more exceeds any limit, because reading all of them would take too long."""
 
-LEAST_READ_SECONDS = 0.002
+MIN_READ_SECONDS = 0.002
 """The mappings of at least one process are read at each look, and more for this time."""
 
 SHARED_OBJECT = re.compile(rb"^\S+ ...s \S+ \S+ (\d+) +/dev/zero", re.MULTILINE)
@@ -125,11 +125,11 @@ class MemoryMeter:
         self._mappings = {pid: self._mappings.get(pid, _Mappings()) for pid in pids}
         begun = time.monotonic()
         for pid in sorted(self._mappings, key=lambda pid: self._mappings[pid].seen):
-            text = _read(f"/proc/{pid}/maps", MOST_MAPS_BYTES)
+            text = _read(f"/proc/{pid}/maps", MAX_MAPS_BYTES)
             shared = frozenset(SHARED_OBJECT.findall(text))
-            count = text.count(b"\n") if len(text) < MOST_MAPS_BYTES else math.inf
+            count = text.count(b"\n") if len(text) < MAX_MAPS_BYTES else math.inf
             self._mappings[pid] = _Mappings(seen=time.monotonic(), shared=shared, count=count)
-            if time.monotonic() - begun > LEAST_READ_SECONDS:
+            if time.monotonic() - begun > MIN_READ_SECONDS:
                 break
         objects = frozenset[bytes]().union(*(each.shared for each in self._mappings.values()))
         count = sum(each.count for each in self._mappings.values())

@@ -31,11 +31,11 @@ BUDGET_SECONDS = 300.0
 COMMAND = "python -m pytest -q -o addopts= -o filterwarnings="
 TOUCHED, WHOLE = Limits(cpu_seconds=20), Limits(cpu_seconds=30)
 MOST = 20
-MOST_RUN = 120
+MAX_RUN = 120
 """So many commits of a repository are run before its older ones are left alone."""
 
-MOST_HUNKS = 12
-MOST_DESELECTED = 20
+MAX_HUNKS = 12
+MAX_DESELECTED = 20
 
 
 class _Dropped(Exception):
@@ -70,7 +70,7 @@ def _imported(repository: Clone, into: Path, most: int) -> Counter[str]:
     counts: Counter[str] = Counter()
     run = 0
     for commit in repository.commits():
-        if counts["kept"] == most or run == MOST_RUN:
+        if counts["kept"] == most or run == MAX_RUN:
             break
         try:
             size = _worth_running(repository, commit)
@@ -97,8 +97,8 @@ def _worth_running(repository: Clone, commit: Commit) -> Size:
         raise _Dropped("not of this Python") from None
     if not size.hunks:
         raise _Dropped("changing layout or comments only")
-    if size.hunks > MOST_HUNKS:
-        raise _Dropped(f"of more than {MOST_HUNKS} hunks")
+    if size.hunks > MAX_HUNKS:
+        raise _Dropped(f"of more than {MAX_HUNKS} hunks")
     return size
 
 
@@ -177,7 +177,7 @@ def _run(tree: Path, words: str, overlay: Mapping[str, bytes | None], limits: Li
 
 def _can_be_deselected(report: TestReport) -> bool:
     failing = report.failing()
-    return report.complete and len(failing) <= MOST_DESELECTED and all("::" in result.id for result in failing)
+    return report.complete and len(failing) <= MAX_DESELECTED and all("::" in result.id for result in failing)
 
 
 def _deselected(report: TestReport) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.web.commands import MOST_COMMANDS, Command, CommandError, Verb, parse
+from bot.web.commands import MAX_COMMANDS, Command, CommandError, Verb, parse
 
 FIX = Command(verb=Verb.FIX)
 
@@ -113,7 +113,7 @@ def test_several() -> None:
 def test_too_many() -> None:
     """A flood of commands is cut, and said to be."""
     found = parse("\n".join(f"@apprentice why {number}" for number in range(99)), "apprentice")
-    assert len(found) == MOST_COMMANDS + 1
+    assert len(found) == MAX_COMMANDS + 1
     assert isinstance(found[-1], CommandError)
 
 

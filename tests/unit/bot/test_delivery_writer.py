@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.web.delivery_writer import MOST_BYTES, MOST_UNSAVED, DeliveryWriter
+from bot.web.delivery_writer import MAX_BYTES, MAX_UNSAVED, DeliveryWriter
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, NewJob
 from tests.databases import ThreadStore
@@ -55,7 +55,7 @@ def test_what_waits_shares_a_commit() -> None:
     assert len(database.batches) <= 2
 
 
-@pytest.mark.parametrize(("count", "size"), [(1, MOST_BYTES + 1), (MOST_UNSAVED, 1)])
+@pytest.mark.parametrize(("count", "size"), [(1, MAX_BYTES + 1), (MAX_UNSAVED, 1)])
 def test_too_many_wait(count: int, size: int) -> None:
     """While too many wait, or more bytes than memory is meant for, no more are taken; those that were taken are stored."""
     database = Database()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.web.relay import MOST_HELD, MOST_WAITING, Relay
+from bot.web.relay import MAX_HELD, MAX_WAITING, Relay
 from workers.errors import Retryable
 
 
@@ -51,11 +51,11 @@ def test_the_queue_stays_short(queue: Queue) -> None:
     """Of a flood only so many messages are in the queue at a time; the others follow, in order, when workers took some."""
 
     async def session() -> None:
-        flood = ids(0, 2 * MOST_WAITING + 100)
+        flood = ids(0, 2 * MAX_WAITING + 100)
         queue.relay.take(flood)
-        for begin in (0, MOST_WAITING):
-            await queue.holds(MOST_WAITING)
-            assert queue.waiting == flood[begin : begin + MOST_WAITING]
+        for begin in (0, MAX_WAITING):
+            await queue.holds(MAX_WAITING)
+            assert queue.waiting == flood[begin : begin + MAX_WAITING]
             queue.waiting.clear()
         await queue.holds(100)
         await queue.relay.end()
@@ -68,12 +68,12 @@ def test_the_end_does_not_wait_for_room(queue: Queue) -> None:
     """What the queue has no room for at the end of the process is left to the sweeper."""
 
     async def session() -> None:
-        queue.relay.take(ids(0, MOST_WAITING + 1))
-        await queue.holds(MOST_WAITING)
+        queue.relay.take(ids(0, MAX_WAITING + 1))
+        await queue.holds(MAX_WAITING)
         await queue.relay.end()
 
     asyncio.run(session())
-    assert len(queue.waiting) == MOST_WAITING
+    assert len(queue.waiting) == MAX_WAITING
 
 
 def test_an_outage(queue: Queue) -> None:
@@ -97,7 +97,7 @@ def test_it_holds_so_many(queue: Queue) -> None:
     """Ids beyond a limit are left to the sweeper at once."""
 
     async def session() -> None:
-        queue.relay.take(ids(0, MOST_HELD + 7))
+        queue.relay.take(ids(0, MAX_HELD + 7))
         assert queue.left == 7
 
     asyncio.run(session())

@@ -26,7 +26,7 @@ from memory.policy.learner import Learner
 from memory.rewards import WEIGHTS_VERSION
 from memory.skills import (
     GOOD_RATE,
-    MOST_TOKENS,
+    MAX_TOKENS,
     PRIOR_RATE,
     Skill,
     SkillState,
@@ -214,7 +214,7 @@ def test_nobody_elses_code_is_shown(before: str, after: str, *, public: bool) ->
 def test_what_is_too_long_or_fits_anything_is_no_skill() -> None:
     """One name for another says nothing elsewhere; a long edit fits one place only."""
     renamed = EditShape(template="variable_misuse", before="$0", after="$1")
-    long = replace(BOUND, after=" ".join(["$0 <="] * MOST_TOKENS))
+    long = replace(BOUND, after=" ".join(["$0 <="] * MAX_TOKENS))
     assert not teaches(renamed)
     assert not teaches(long)
     assert derived((experience(1, renamed), experience(2, long)), ()) == ()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.diffs import apply_unified, unified
-from workers.line_matching import MOST_COMPARED, LineMatcher, differing_lines
+from workers.line_matching import MAX_COMPARED, LineMatcher, differing_lines
 from workers.repair.engines.search.edit_shapes import shape_between
 
 MANY = 20_000
@@ -53,14 +53,14 @@ def test_far_edits_of_a_long_text_are_small() -> None:
 @given(LINES, LINES, st.integers(0, 2))
 def test_the_opcodes_lead_from_one_text_to_the_other(old: list[str], new: list[str], copies: int) -> None:
     """Of few lines they are difflib's; of many they are right as well, and no two equal blocks touch."""
-    padding = [str(at) for at in range(copies * MOST_COMPARED)]
+    padding = [str(at) for at in range(copies * MAX_COMPARED)]
     old, new = [*old, *padding, *new], [*new, *padding, *old]
     matcher = LineMatcher(old, new)
     made = [line for kind, a, b, c, d in matcher.get_opcodes() for line in (old[a:b] if kind == "equal" else new[c:d])]
     assert made == new
     blocks = matcher.get_matching_blocks()
     assert all((one.a + one.size, one.b + one.size) != (two.a, two.b) for one, two in pairwise(blocks[:-1]))
-    if max(len(old), len(new)) <= MOST_COMPARED:
+    if max(len(old), len(new)) <= MAX_COMPARED:
         assert blocks == difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
 
 

@@ -43,7 +43,7 @@ from workers.jobs import (
     job_id,
 )
 from workers.queue.enqueue import rows
-from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, PATIENCE, Flow, delay, run_leased
+from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MAX_ATTEMPTS, PATIENCE, Flow, delay, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -165,7 +165,7 @@ def test_patience_ends(bench: Bench) -> None:
     def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise Retryable("GitHub does not answer")
 
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         assert bench.run(flow).state is JobState.READY
         bench.pass_time(LONGEST_DELAY)
     stored = bench.run(flow)
@@ -183,7 +183,7 @@ def test_an_outage_is_waited_for(bench: Bench) -> None:
     while (stored := bench.run(away)).state is JobState.READY:
         bench.pass_time(LONGEST_DELAY)
     assert bench.clock() - NOW >= PATIENCE
-    assert stored.attempts > MOST_ATTEMPTS
+    assert stored.attempts > MAX_ATTEMPTS
     assert stored.reason == "gave up after 24 hours: GitHub answered 503 while commenting"
     assert bench.reports == [f"AnswerCommand: {stored.reason}"]
 
@@ -205,10 +205,10 @@ def test_waiting_leaves_all_attempts(bench: Bench) -> None:
     def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise Retryable("no branch")
 
-    for _ in range(MOST_ATTEMPTS + 1):
+    for _ in range(MAX_ATTEMPTS + 1):
         bench.run(away)
         bench.pass_time(LONGEST_DELAY)
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         assert bench.run(flow).state is JobState.READY
         bench.pass_time(LONGEST_DELAY)
     assert bench.run(flow).reason == "gave up after 8 attempts: no branch"

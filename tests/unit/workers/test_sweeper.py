@@ -15,7 +15,7 @@ from tests.databases import end_all, migrated_store
 from workers.errors import Retryable
 from workers.jobs import RepositoryRef
 from workers.queue.sweeper import (
-    MOST_PRUNED,
+    MAX_PRUNED,
     enqueue_policy_check,
     enqueue_polls,
     enqueue_search,
@@ -136,7 +136,7 @@ def test_the_policy_is_judged_once_a_day(store: Store) -> None:
 def test_the_sweeper_prunes_until_none_is_too_old(store: Store) -> None:
     """A portion between two sweeps, as long as there may be more."""
     old = store.clock() - timedelta(days=40)
-    count = MOST_PRUNED + 200
+    count = MAX_PRUNED + 200
     store.inbox.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=old) for each in range(count)])
     settings = SweeperSettings()
     assert [prune_rows(store, settings) for _ in range(3)] == [True, False, False]

@@ -29,7 +29,7 @@ import zipfile
 from typing import Any, Iterator
 
 LEFT_OUT = ("build", "dist", "__pycache__", ".eggs", ".git")
-MOST_GENERATED = 48 << 20
+MAX_GENERATED = 48 << 20
 
 
 def main() -> None:
@@ -113,8 +113,8 @@ def files_here() -> Iterator[str]:
 def new_files(before: set[str]) -> dict[str, str]:
     """The files that a build added beside the sources, such as compiled modules and a file with the version."""
     made = {path: read(path) for path in sorted(set(files_here()) - before) if not os.path.islink(path)}
-    if sum(len(content) for content in made.values()) > MOST_GENERATED:
-        raise ValueError("the build wrote more than {} MB beside the sources".format(MOST_GENERATED >> 20))  # noqa: UP032
+    if sum(len(content) for content in made.values()) > MAX_GENERATED:
+        raise ValueError("the build wrote more than {} MB beside the sources".format(MAX_GENERATED >> 20))  # noqa: UP032
     return {os.path.normpath(path): encoded(content) for path, content in made.items()}
 
 

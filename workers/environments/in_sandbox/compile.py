@@ -15,12 +15,12 @@ import sys
 import tarfile
 import tempfile
 
-MOST_BYTES = 40 << 20
+MAX_BYTES = 40 << 20
 
 
 def main() -> None:
     """Compile everything; write until it is enough."""
-    root, left = sys.argv[1], MOST_BYTES
+    root, left = sys.argv[1], MAX_BYTES
     sys.pycache_prefix = made = tempfile.mkdtemp()
     compileall.compile_dir(root, maxlevels=20, quiet=2)
     descriptor = os.fdopen(int(os.environ.pop("APPRENTICE_REPORT_FD")), "wb")

@@ -23,7 +23,7 @@ from memory.model import (
 from memory.policy.learner import Learner
 from memory.policy.q_table import Remembered
 from memory.reflections import (
-    MOST_RULED_OUT,
+    MAX_RULED_OUT,
     latest_reflections,
     of_same_failure,
     retry_arms,
@@ -176,7 +176,7 @@ class PreviousAttempts:
                 repository=self._case.task.repository,
                 failing_tests=self._case.failure.failing_tests,
                 outcome=result.outcome,
-                ruled_out=result.ruled_out[:MOST_RULED_OUT],
+                ruled_out=result.ruled_out[:MAX_RULED_OUT],
                 nearest=result.nearest,
                 summary=result.reflection,
                 created_at=decision.created_at,

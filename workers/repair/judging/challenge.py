@@ -15,7 +15,7 @@ from workers.repair.judging.perturbed_tests import Twins, random_word, with_twin
 from workers.repair.reproduce import LARGEST_SOURCE
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
-MOST_FILES = 4
+MAX_FILES = 4
 """Test files that get twins."""
 
 
@@ -136,7 +136,7 @@ def twin_run(tree: Path, failing: Sequence[str], rng: random.Random) -> TwinRun:
     for test in failing:
         path, _, name = test.partition("::")
         wanted[path].update({name} if name else ())
-    made = {path: with_twins(_text(tree, path), names, rng) for path, names in list(wanted.items())[:MOST_FILES]}
+    made = {path: with_twins(_text(tree, path), names, rng) for path, names in list(wanted.items())[:MAX_FILES]}
     found = {path: each for path, each in made.items() if each is not None}
     return TwinRun(
         files={path: each.text for path, each in found.items()},

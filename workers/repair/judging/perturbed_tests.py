@@ -18,7 +18,7 @@ from memory.parsing import PARSE_ERRORS, parse_expression, parse_module
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-MOST_FUNCTIONS = 30
+MAX_FUNCTIONS = 30
 """Functions of one file that get twins."""
 
 EQUALITIES = frozenset(f"assert{kind}Equal" for kind in ("", "Dict", "List", "MultiLine", "Sequence", "Set", "Tuple"))
@@ -82,7 +82,7 @@ def with_twins(text: str, tests: Collection[str], rng: random.Random) -> TwinTes
         tree = parse_module(text)
         wanted = {test.partition("[")[0] for test in tests}
         found = [each for each in _functions(tree) if _is_wanted(each[0], wanted)]
-        chosen = rng.sample(found, min(len(found), MOST_FUNCTIONS))
+        chosen = rng.sample(found, min(len(found), MAX_FUNCTIONS))
         helpers = {each.name: each for each in tree.body if _is_helper(each)}
         made = (_replaced(name, node, body, tree.body, helpers, rng) for name, node, body in chosen)
         twins = [each for each in made if each is not None]

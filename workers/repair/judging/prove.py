@@ -43,7 +43,7 @@ SECRET = random.SystemRandom()
 LEFT_SECONDS = 20.0
 """For a trace of tests that fail with a patch as they do without."""
 
-MOST_ALONE, MOST_PLAIN = 100, 50
+MAX_ALONE, MAX_PLAIN = 100, 50
 """Failing tests that are run alone, with their twins, and without pytest too."""
 
 
@@ -231,7 +231,7 @@ class Prover:
 
     def _perturbed(self, overlay: Mapping[str, bytes], seed: int) -> int | Unproven:
         """How many failing tests fail, as they must, where they expect something else, while they pass as they are."""
-        order = random.Random(seed).sample(self.failing, min(len(self.failing), MOST_ALONE))  # noqa: S311 - an order, no secret
+        order = random.Random(seed).sample(self.failing, min(len(self.failing), MAX_ALONE))  # noqa: S311 - an order, no secret
         twins = twin_run(self._project.tree, order, SECRET)
         files = {path: text.encode() for path, text in twins.files.items()}
         report = self.run([*twins.tests, *order], {**overlay, **files})
@@ -287,7 +287,7 @@ class Prover:
         functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
         tree, split = self._project.tree, ((test, test.partition("::")) for test in functions)
         found = [test for test, (path, _, name) in split if defines(tree, path, [name]) and is_plain(tree, test)]
-        return found[:MOST_PLAIN]
+        return found[:MAX_PLAIN]
 
     def _run_plainly(self, tests: Sequence[str], overlay: Mapping[str, bytes]) -> Mapping[str, TestResult]:
         self.runs.count += bool(tests)
@@ -334,7 +334,7 @@ class Prover:
     def _passed_alone(self, runs: Sequence[_WholeRun]) -> Sequence[str]:
         """Failing tests that no run of the suite came to before time ended it: without passing alone there is no proof."""
         came_to = tuple(result.id for run in runs for result in run.report.results)
-        known = self.failing if len(self.failing) <= MOST_ALONE else ()
+        known = self.failing if len(self.failing) <= MAX_ALONE else ()
         return [test for test in known if any(run.cut for run in runs) and not includes(test, came_to)]
 
     def _unchallenged(self, perturbed: int, runs: Sequence[_WholeRun]) -> Iterator[str]:

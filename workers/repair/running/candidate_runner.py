@@ -110,7 +110,7 @@ RESTARTS = 5
 SESSION_SECONDS = 86_400
 """A session's own limits bound all candidates together; each has its own, far smaller ones."""
 
-LEAST_WALL = 10.0
+MIN_WALL = 10.0
 
 OBSERVED_SECONDS = 0.4
 """What the tests may usually compute that candidates are observed by: noting calls makes them slower several times."""
@@ -270,7 +270,7 @@ class CandidateRunner:
             covering=baseline.covering,
             cpu=(swapped, fresh),
             each=tuple(cap(step.level, usual) for usual in baseline.each),
-            wall=min(self.deadline.wall(), max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
+            wall=min(self.deadline.wall(), max(MIN_WALL, 4 * baseline.wall + 4 * fresh)),
             fresh=baseline.fresh,
             narrow=baseline.narrow and self._server is not None and self._server.narrows,
         )

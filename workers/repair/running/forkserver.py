@@ -37,12 +37,12 @@ GRACE_SECONDS = 30.0
 """What the server may use beyond the caps that it enforces itself before it counts as dead."""
 
 
-MOST_CORES = 8
+MAX_CORES = 8
 
 
 def cores() -> int:
     """How many processes may compute at the same time for one repair."""
-    return min(len(os.sched_getaffinity(0)), MOST_CORES)
+    return min(len(os.sched_getaffinity(0)), MAX_CORES)
 
 
 class Observe(msgspec.Struct, frozen=True, kw_only=True):

@@ -62,9 +62,9 @@ _COMMIT = re.compile(r"@(?=[a-f]*[0-9])[0-9a-f]{7,40}(?=$|[#?])|/archive/[0-9a-f
 _ARCHIVE = re.compile(r"https?://[^/]+/[^/]+/([^/]+)/(?:-/)?archive/")
 _HASHED = re.compile(r"[#&]sha(?:256|384|512)=[0-9a-f]{64,}")
 _PYPI = re.compile(r"https://(?:test\.)?pypi\.org/simple/?$")
-MOST_NEW, MOST_PLACES = 1_000, 50
+MAX_NEW, MAX_PLACES = 1_000, 50
 """New requirements of a file that are looked at, and lines that one of them is looked for on."""
-_LEAST_PINNED = 3
+_MIN_PINNED = 3
 """How many requirements must be pinned, and all but the new ones, before an unpinned one is a finding."""
 
 _ABOUT = {
@@ -117,10 +117,10 @@ def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
         before = []  # what could not be understood before gives nothing to compare with
     old, known = {each.text for each in before}, {each.name for each in before}
     new = list({each.text: each for each in now if each.text not in old}.values())
-    if len(new) > MOST_NEW:
-        raise DetectorFailed(f"over {MOST_NEW:,} new requirements")
+    if len(new) > MAX_NEW:
+        raise DetectorFailed(f"over {MAX_NEW:,} new requirements")
     rest = [each for each in now if each.text in old]
-    rest_is_pinned = len(rest) >= _LEAST_PINNED and all(each.pinned or each.source for each in rest)
+    rest_is_pinned = len(rest) >= _MIN_PINNED and all(each.pinned or each.source for each in rest)
     index = _index(lines, added)
     for each in new:
         places = (number for word in _words(each.text)[:1] for number in index.get(word, ()))
@@ -135,7 +135,7 @@ def _index(lines: Sequence[str], numbers: Sequence[int]) -> Mapping[str, list[in
     index: dict[str, list[int]] = {}
     for number in numbers:
         for word in set(_words(_COMMENT.sub("", lines[number - 1]))):
-            if len(places := index.setdefault(word, [])) < MOST_PLACES:
+            if len(places := index.setdefault(word, [])) < MAX_PLACES:
                 places.append(number)
     return index
 

@@ -52,7 +52,7 @@ def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, 
 
 _REFUSED = 2
 _UNKNOWN = re.compile(r"(?:Unknown rule selector|Rule) `([A-Z]{1,5}[0-9]{0,4})`")
-MOST_REFUSED = 12
+MAX_REFUSED = 12
 """How many codes of a repository that ruff does not know, or no longer knows, are left out one by one."""
 
 _UNREADABLE = "E902"
@@ -104,7 +104,7 @@ class Ruff:
     def _run(self, tree: SourceTree, paths: Sequence[str], *more: str) -> CompletedRun:
         """With the project's options, as far as ruff takes them."""
         options = self._options
-        for _ in range(MOST_REFUSED):
+        for _ in range(MAX_REFUSED):
             completed = run_tool(self._sandbox, (*self._arguments(tree, options), *more), tree, paths)
             if completed.exit_code != _REFUSED or options == RuffOptions():
                 return completed

@@ -30,7 +30,7 @@ MOST = 1_000
 _KEY, _WEB_TOKEN = "a private key", "a JSON web token"
 _KEY_BODY = re.compile(r"(?:\s|\\n|[\"'+,])*(?:[A-Za-z-]+: [^\n]*\n\s*)*([A-Za-z0-9+/=]{40,})")
 _FORMATS = {name: re.compile(pattern, re.DOTALL) for name, pattern in FORMATS.items()}
-_LEAST_ENTROPY = 2.8
+_MIN_ENTROPY = 2.8
 """Bits a character; words and repetitions have less."""
 _WORD = r"(?:passw(?:or)?d|passphrase|secret|token|api_?key|access_?key|auth_?key|private_?key)[\w.-]{0,60}"
 _BEFORE_WORD = re.compile(r"[\w.-]{0,60}$")
@@ -156,13 +156,13 @@ def _is_reported(secret: _Secret, text: str, *, quiet: bool) -> bool:
         return False
     if secret.kind == _KEY:
         body = _KEY_BODY.match(value.partition("KEY")[2].lstrip("BLOCK -"))
-        return body is not None and entropy(body.group(1)) >= _LEAST_ENTROPY
+        return body is not None and entropy(body.group(1)) >= _MIN_ENTROPY
     if secret.kind == _WEB_TOKEN:
         return _is_web_token(value)
     if secret.rule == PASSWORD:
         password = value.partition(":")[2]
-        return not _CODE.search(password) and entropy(password) >= _LEAST_ENTROPY
-    return entropy(value) >= _LEAST_ENTROPY
+        return not _CODE.search(password) and entropy(password) >= _MIN_ENTROPY
+    return entropy(value) >= _MIN_ENTROPY
 
 
 def _is_quiet(path: str) -> bool:
@@ -215,7 +215,7 @@ def _is_password(name: str, value: str) -> bool:
     if _NOT_VALUES.search(name) or _CODE.search(value) or _PLACEHOLDER.search(value) or _WORDS.fullmatch(value):
         return False
     kinds = sum(re.search(kind, value) is not None for kind in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))
-    return value.isascii() and kinds >= 2 and any(map(str.isdigit, value)) and entropy(value) >= _LEAST_ENTROPY
+    return value.isascii() and kinds >= 2 and any(map(str.isdigit, value)) and entropy(value) >= _MIN_ENTROPY
 
 
 def entropy(text: str) -> float:

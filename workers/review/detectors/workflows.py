@@ -16,7 +16,7 @@ from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 
 MAX_CHARACTERS = 200_000
-MOST_VALUES = 20_000
+MAX_VALUES = 20_000
 """Each alias repeats all that its anchor holds."""
 
 HEAD_CHECKOUT, INJECTION, WRITE_ALL, UNPINNED, PRINTED, SELF_HOSTED = (f"WFL{number:03}" for number in range(1, 7))
@@ -233,11 +233,11 @@ def _composed(text: str) -> yaml.Node | None:
     try:
         with only_bad_yaml():
             root = yaml.compose(text.translate(_BREAKS), Loader=yaml.SafeLoader)
-            values = 0 if root is None else weight(root, MOST_VALUES)
+            values = 0 if root is None else weight(root, MAX_VALUES)
     except BadYaml as error:
         raise DetectorFailed(f"line {error.line}: {error.reason[:120]}") from error
-    if values > MOST_VALUES:
-        raise DetectorFailed(f"too large to be read as YAML: over {MOST_VALUES:,} values")
+    if values > MAX_VALUES:
+        raise DetectorFailed(f"too large to be read as YAML: over {MAX_VALUES:,} values")
     return root
 
 

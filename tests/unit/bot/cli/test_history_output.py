@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from bot.cli import backtest_output, history_output
-from bot.cli.history_output import MOST_LINES
+from bot.cli.history_output import MAX_LINES
 from memory.history.backtest import HistoryTooShort, backtest
 from memory.history.conclusion import Verdict
 from memory.history.lessons import PathClass, lessons
@@ -239,7 +239,7 @@ forecasts = st.builds(
 def test_a_page_is_a_page(found: HistoryForecast, name: str, path: str) -> None:
     """Whatever was learned, and whatever files are called: at most 30 lines of at most 100 columns."""
     lines = history_output.learned_page(name, path, READ, found, 0.1)
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= MAX_LINES
     assert max(map(len, lines)) <= 100
     assert not any("\n" in line or "\x1b" in line for line in lines)
 

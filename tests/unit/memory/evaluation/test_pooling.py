@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from memory.evaluation.control_arm import TaskResult, results
 from memory.evaluation.pooling import (
-    LEAST_TASKS,
-    MOST_FILES,
+    MAX_FILES,
+    MIN_TASKS,
     ArmCount,
     BadCounts,
     FamilyCount,
@@ -102,7 +102,7 @@ def test_no_count_is_below_the_floor(drawn: list[tuple[str, Arm, bool]]) -> None
     """Whatever the ledger holds: each count is of at least five repairs, and no repair counts twice."""
     made = [each for family, arm, proven in drawn for each in tasks(family, arm, int(proven), 1)]
     arms = [arm for each in counted(made) for arm in (each.learned, each.control)]
-    assert all(arm.tasks >= LEAST_TASKS and arm.fixed <= arm.tasks for arm in arms)
+    assert all(arm.tasks >= MIN_TASKS and arm.fixed <= arm.tasks for arm in arms)
     assert sum(arm.tasks for arm in arms) <= len(made)
 
 
@@ -154,7 +154,7 @@ def test_a_family_counts_once() -> None:
 
 def test_a_directory_is_read_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     """A wrong file, an installation that is there twice, a copy under another number, and nothing to read are refused."""
-    with pytest.raises(BadCounts, match=rf"has 0 files \*\.yml, and 1 to {MOST_FILES} can be pooled"):
+    with pytest.raises(BadCounts, match=rf"has 0 files \*\.yml, and 1 to {MAX_FILES} can be pooled"):
         read_files(tmp_path)
     (tmp_path / "a.yml").write_text(GOOD)
     (tmp_path / "notes.txt").write_text("not counted")

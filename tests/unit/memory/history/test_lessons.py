@@ -8,7 +8,7 @@ from statistics import fmean
 import msgspec
 import pytest
 
-from memory.history.lessons import ENOUGH, MOST_LIFT, HistoryHint, HistoryLessons, lessons
+from memory.history.lessons import ENOUGH, MAX_LIFT, HistoryHint, HistoryLessons, lessons
 from memory.model import Action, Arm, Fate, Finding, Severity
 from memory.policy import review_policy
 from memory.policy.learner import Learner
@@ -55,7 +55,7 @@ def learned() -> HistoryLessons:
 def test_habits_lift_and_lower() -> None:
     """What people fix untold is expected to be welcome, what they leave is not; both within bounds."""
     fixed, left = (learned().hint(Sight(rule)) for rule in ("F401", "B904"))
-    assert -MOST_LIFT <= left.lift < 0.0 < fixed.lift <= MOST_LIFT
+    assert -MAX_LIFT <= left.lift < 0.0 < fixed.lift <= MAX_LIFT
     assert fixed.addressed == pytest.approx(fixed.of)
     assert left.addressed == 0.0 < left.of
 
@@ -110,7 +110,7 @@ def test_the_past_is_a_prior_for_the_learned_arm_alone(learner: Learner) -> None
 def test_a_past_that_left_everything_never_silences_security(learner: Learner) -> None:
     """Whatever the past says, a security finding reaches the summary."""
     hole = replace(FINDING, rule="S110", tool="bandit", category="security")
-    word = HistoryHint(lift=-MOST_LIFT, addressed=0.0, of=1000.0)
+    word = HistoryHint(lift=-MAX_LIFT, addressed=0.0, of=1000.0)
     for number in range(200):
         decision = review_policy.decide_posting(
             learner, f"t{number}", "o/r", hole, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word

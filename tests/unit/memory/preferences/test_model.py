@@ -11,8 +11,8 @@ import pytest
 
 from memory.preferences.model import PreferenceOption
 from memory.preferences.training import (
-    LEAST_PAIRS,
-    LEAST_TASKS,
+    MIN_PAIRS,
+    MIN_TASKS,
     JudgedOption,
     calibration_error,
     evaluate,
@@ -74,7 +74,7 @@ def test_noise_is_refused(judge: Judge) -> None:
 def test_few_verdicts_are_refused_however_clear(judge: Judge) -> None:
     """A perfect order of too few held-out pairs shows nothing."""
     trained = train(history(judge, reviews=20, taste=50.0), now=NOW)
-    assert trained.evaluation.pairs < LEAST_PAIRS or trained.evaluation.tasks < LEAST_TASKS
+    assert trained.evaluation.pairs < MIN_PAIRS or trained.evaluation.tasks < MIN_TASKS
     assert trained.evaluation.refusal.startswith("too little to tell")
 
 

@@ -10,8 +10,8 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from memory.model import TaskKind
-from memory.plain_yaml import MOST_BYTES
-from memory.sharing import MOST_LESSONS, BadLearnings, Learnings, Lesson, is_public, parse, render
+from memory.plain_yaml import MAX_BYTES
+from memory.sharing import MAX_LESSONS, BadLearnings, Learnings, Lesson, is_public, parse, render
 
 LESSON = Lesson(
     about=TaskKind.REVIEW,
@@ -133,9 +133,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_sizes_are_bounded() -> None:
     """Too many bytes or entries are refused before they are looked at."""
     with pytest.raises(BadLearnings, match="over 200,000 bytes"):
-        parse("#" * (MOST_BYTES + 1))
-    many = replace(LEARNINGS, lessons=tuple(replace(LESSON, label=f"B{n:04}") for n in range(MOST_LESSONS + 1)))
-    with pytest.raises(BadLearnings, match=f"length <= {MOST_LESSONS}|over 200,000 bytes"):
+        parse("#" * (MAX_BYTES + 1))
+    many = replace(LEARNINGS, lessons=tuple(replace(LESSON, label=f"B{n:04}") for n in range(MAX_LESSONS + 1)))
+    with pytest.raises(BadLearnings, match=f"length <= {MAX_LESSONS}|over 200,000 bytes"):
         parse(render(many))
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.answering import Answered, answer
 from workers.agent.checkout import Checkout
-from workers.agent.loop import MOST_SILENT
+from workers.agent.loop import MAX_SILENT
 from workers.llm.messages import FinishReason, ModelReply
 
 
@@ -23,7 +23,7 @@ def test_an_answer_names_its_places(tmp_path: Path) -> None:
     """By the tool for it, or in words alone; only places that exist are cited."""
     call = ("reply", '{"text": "x is 1.", "cites": ["a.py:1", "b.py:1"]}')
     assert answered(tmp_path, said("", call)) == Answered(text="x is 1.", cites=("a.py:1",))
-    words = [said(" x is 1, see b.py:1.\n")] * (MOST_SILENT + 1)
+    words = [said(" x is 1, see b.py:1.\n")] * (MAX_SILENT + 1)
     assert answered(tmp_path, *words) == Answered(text="x is 1, see b.py:1 (not there).")
 
 

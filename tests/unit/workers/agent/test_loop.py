@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import ToolFailed
-from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finish
+from workers.agent.loop import MAX_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finish
 from workers.agent.tools import Toolset, tool
 from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply
@@ -80,14 +80,14 @@ def test_what_goes_wrong_is_told(call: tuple[str, str], told: str) -> None:
 
 def test_words_alone() -> None:
     """A reply without a call is told to call a tool; after a few of them the run is over."""
-    done, model = run(*(said("Hm.") for _ in range(MOST_SILENT + 1)))
+    done, model = run(*(said("Hm.") for _ in range(MAX_SILENT + 1)))
     assert done.end is RunEnd.SILENT
-    assert sum(message.text == NUDGE for message in model.asked[-1].messages) == MOST_SILENT
+    assert sum(message.text == NUDGE for message in model.asked[-1].messages) == MAX_SILENT
 
 
 def test_words_that_were_cut() -> None:
     """The beginning of a reply that met its length limit is not the last word of a run."""
-    done, _ = run(*(said("The function", finish=FinishReason.LENGTH) for _ in range(MOST_SILENT + 1)))
+    done, _ = run(*(said("The function", finish=FinishReason.LENGTH) for _ in range(MAX_SILENT + 1)))
     assert (done.end, done.words) == (RunEnd.CUT, "")
 
 

@@ -10,7 +10,7 @@ from memory.model import Severity
 from tests.unit.workers.agent.reviewed import AFTER, PATH, candidate, delta, finding
 from workers.agent.findings import (
     LONGEST_MESSAGE,
-    MOST_FINDINGS,
+    MAX_FINDINGS,
     CritiqueVerdicts,
     ReportedFindings,
     checked,
@@ -70,7 +70,7 @@ def test_as_many_as_were_asked_for_and_each_once() -> None:
     assert len(checked([finding()] * 3, {PATH}, delta())) == 1
     lines = "".join(f"x{n} = {n}\n" for n in range(40))
     many = [finding(line=n + 1, end_line=n + 1, quote=f"x{n} = {n}") for n in range(40)]
-    assert len(checked(many, {PATH}, delta("", lines))) == MOST_FINDINGS
+    assert len(checked(many, {PATH}, delta("", lines))) == MAX_FINDINGS
 
 
 def test_unlike() -> None:

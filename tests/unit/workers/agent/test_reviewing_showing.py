@@ -6,7 +6,7 @@ from inline_snapshot import snapshot
 
 from tests.unit.workers.agent.reviewed import PATH, delta
 from workers.agent import findings
-from workers.agent.findings import MOST_PARTS, NO_ROOM, PART, TOO_LONG, pages_of, shown
+from workers.agent.findings import MAX_PARTS, NO_ROOM, PART, TOO_LONG, pages_of, shown
 
 
 def test_numbers_are_those_of_the_new_side() -> None:
@@ -57,11 +57,11 @@ def test_what_does_not_fit_is_told() -> None:
     """A change over some pages, and files over all parts, are unread with their reasons; code comes before tests."""
     huge = "".join(f"x{n} = '{'y' * 900}'\n" for n in range(150))
     large = "".join(f"x{n} = '{'y' * 900}'\n" for n in range(20))
-    files = {f"f{n}": large for n in range(MOST_PARTS)}
+    files = {f"f{n}": large for n in range(MAX_PARTS)}
     this = delta("", huge, "huge.py", test_last=large, **files)
     parts, unread = shown(this, sorted(this.head.sources))
     assert unread == {"huge.py": TOO_LONG, "test_last.py": NO_ROOM}
-    assert len(parts) == MOST_PARTS
+    assert len(parts) == MAX_PARTS
     assert all(sum(len(page.text) for page in part) <= PART for part in parts)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from memory.model import Severity
-from workers.configuration.reading import MOST_BYTES, ConfigurationFile, configuration_of, read_configuration
+from workers.configuration.reading import MAX_BYTES, ConfigurationFile, configuration_of, read_configuration
 from workers.configuration.schema import NOTHING_CHOSEN, RepositoryConfiguration, RuleChoice, RuleLevel, json_schema
 from workers.review.detectors.detector import Category
 
@@ -190,7 +190,7 @@ def test_a_file_that_is_no_text() -> None:
     assert [str(each) for each in read_configuration(b"a: b\n\xff").mistakes] == snapshot(
         ["line 2, column 1: the file is not UTF-8; save it as UTF-8"]
     )
-    assert [str(each) for each in read_configuration(b"#" * (MOST_BYTES + 1)).mistakes] == snapshot(
+    assert [str(each) for each in read_configuration(b"#" * (MAX_BYTES + 1)).mistakes] == snapshot(
         ["line 1, column 1: the file is over 20,000 bytes"]
     )
 

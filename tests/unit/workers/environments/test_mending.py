@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Frame, Plan
 from tests.unit.workers.environments.test_plans import PYPROJECT, written
-from workers.environments.mending import MOST_MENDS, PlanFailure, Stage, as_of, failure_of_run, mended
+from workers.environments.mending import MAX_MENDS, PlanFailure, Stage, as_of, failure_of_run, mended
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 COMMAND = ("python", "-m", "pytest")
@@ -206,7 +206,7 @@ def test_mending_ends(tree: Path) -> None:
     plan, count = replace(PLAN, project=None), 0
     while (found := mended(plan, collect(f"No module named 'zz{count}zz'"), tree)) is not None:
         plan, count = found, count + 1
-    assert count == MOST_MENDS
+    assert count == MAX_MENDS
 
 
 def test_the_failure_of_a_run() -> None:

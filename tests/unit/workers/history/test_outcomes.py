@@ -117,7 +117,7 @@ def test_a_file_that_turns_unreadable_ends_what_was_touched(told: Told) -> None:
 
 def test_a_change_too_large_to_read_ends_the_trail(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever stood there may have moved or gone: nothing is told of it."""
-    monkeypatch.setattr(log, "MOST_CHANGE", 400)
+    monkeypatch.setattr(log, "MAX_CHANGE", 400)
     huge = {"shapes.py": START.replace("bad", "good"), "more.py": "x = 1\n" * 100}
     (only,) = told({"shapes.py": START}, huge)
     assert (only.fate, only.until) == (Fate.GONE, 2)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.repair.judging.perturbed_tests import MOST_FUNCTIONS, TwinTests, with_twins
+from workers.repair.judging.perturbed_tests import MAX_FUNCTIONS, TwinTests, with_twins
 
 TESTS = """
 import unittest
@@ -264,7 +264,7 @@ def test_nothing_but_values_tells_the_twins_apart() -> None:
 
 def test_a_large_file_gets_twins_in_part() -> None:
     """So many functions are chosen by chance."""
-    text = "\n".join(f"def test_{number}():\n    assert f() == {number}\n" for number in range(2 * MOST_FUNCTIONS))
+    text = "\n".join(f"def test_{number}():\n    assert f() == {number}\n" for number in range(2 * MAX_FUNCTIONS))
     made = with_twins(text, (), random.Random(4))
     assert made is not None
-    assert len(made.twins) == MOST_FUNCTIONS
+    assert len(made.twins) == MAX_FUNCTIONS

@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.attempt import MOST_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Shortlist, shortlist
+from workers.repair.attempt import MAX_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Shortlist, shortlist
 from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.judging.ranking import changed_characters
@@ -53,7 +53,7 @@ def test_a_plausible_candidate_comes_with_its_rivals() -> None:
 def test_the_search_for_rivals_ends_when_there_are_many() -> None:
     """No more than a limited number of plausible candidates is compared."""
     verdicts = [verdict(f"right {n}", plausible=True) for n in range(RIVALS)]
-    assert len(listed(verdicts, Deadline(math.inf))[0].candidates) == MOST_PLAUSIBLE
+    assert len(listed(verdicts, Deadline(math.inf))[0].candidates) == MAX_PLAUSIBLE
 
 
 @pytest.mark.parametrize(("screened", "thorough"), [(THOROUGH - 1, False), (THOROUGH, True)])

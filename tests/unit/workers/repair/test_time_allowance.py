@@ -13,7 +13,7 @@ from memory.model import SuiteCount
 from workers.ports import CompletedRun, Ending, Limits, SandboxSession, Workload
 from workers.repair.judging.prove import STARTING_SECONDS, reserved
 from workers.repair.reproduce import Reproduction
-from workers.repair.time_allowance import LAST_SECONDS, LEAST_RUN_SECONDS, BoundedRuns, Deadline, TimedSandbox
+from workers.repair.time_allowance import LAST_SECONDS, MIN_RUN_SECONDS, BoundedRuns, Deadline, TimedSandbox
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project
 
@@ -69,7 +69,7 @@ def test_a_run_ends_with_the_deadline() -> None:
         return runs.bounds(most).wall_seconds
 
     now = time.monotonic()
-    assert (wall(math.inf), wall(math.inf, 30.0), wall(now - 1)) == (120.0, 30.0, LEAST_RUN_SECONDS)
+    assert (wall(math.inf), wall(math.inf, 30.0), wall(now - 1)) == (120.0, 30.0, MIN_RUN_SECONDS)
     assert 50 < wall(now + 60) <= 60
 
 

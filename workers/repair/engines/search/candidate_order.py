@@ -125,7 +125,7 @@ def restored(miss: NearMiss, source: str | None) -> Candidate | None:
 
 # ── Near misses ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-MOST_KEPT = 8
+MAX_KEPT = 8
 
 _DEAD_ENDS = frozenset({TIMEOUT, CRASH, "NameError", "UnboundLocalError", "SyntaxError", "RecursionError"})
 _COMPARES = re.compile(r" (?:==|!=|is|in|<=?|>=?) ")
@@ -143,7 +143,7 @@ class NearMisses:
         weight = nearness(verdict, self._failure)
         if weight > 0.0 and "+" not in verdict.candidate.template:
             self._kept.append((weight * verdict.candidate.score, verdict.candidate))
-            self._kept = sorted(self._kept, key=lambda kept: -kept[0])[:MOST_KEPT]
+            self._kept = sorted(self._kept, key=lambda kept: -kept[0])[:MAX_KEPT]
 
     def best(self) -> list[tuple[Candidate, float]]:
         """Each with its weight, within [0, 1]."""

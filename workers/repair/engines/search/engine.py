@@ -41,7 +41,7 @@ REPLAYED = 20
 SLICE = 0.25
 """The share of the time left that one strategy may use."""
 
-MOST_EXPERIENCES = 2000
+MAX_EXPERIENCES = 2000
 """How many of the latest attempts say how well each kind of edit does."""
 
 UNWANTED = 0.5
@@ -87,7 +87,7 @@ class SearchMemory:
 def _memory(case: Case, deps: RepairDeps) -> SearchMemory:
     """What is known for this kind of failure in this repository."""
     family, templates = case.failure.family, all_templates()
-    known = deps.experiences.latest(MOST_EXPERIENCES)
+    known = deps.experiences.latest(MAX_EXPERIENCES)
     fixes = {each.id for each in (*known, *(found.experience for found in case.recalled)) if each.shape}
     signals = deps.store.ledger.live_signals(sorted(fixes))
     opposed = rejected(signals)

@@ -20,7 +20,7 @@ from workers.repair.classify import clues_of
 from workers.repair.engines.search.scope import defined
 from workers.repair.outline import FunctionNode
 
-MOST_TESTS, MOST_SHOWN, LONGEST = 6, 60, 200
+MAX_TESTS, MAX_SHOWN, LONGEST = 6, 60, 200
 """How many failing tests are read, how many literals of a kind are kept, and of how many characters at most."""
 
 _WORD = re.compile(r"[^\W\d]\w*|\d+")
@@ -138,13 +138,13 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
     named = [node for node in nodes if isinstance(node, ast.keyword) and node.arg and _is_short(node.value)]
     texts = [pair for one, other in pairs for pair in _texts(one, other)]
     return Evidence(
-        numbers=tuple(islice(numbers, MOST_SHOWN)),
-        strings=tuple(islice(strings, MOST_SHOWN)),
-        keywords=tuple(dict.fromkeys(f"{node.arg}={ast.unparse(node.value)}" for node in named))[:MOST_SHOWN],
+        numbers=tuple(islice(numbers, MAX_SHOWN)),
+        strings=tuple(islice(strings, MAX_SHOWN)),
+        keywords=tuple(dict.fromkeys(f"{node.arg}={ast.unparse(node.value)}" for node in named))[:MAX_SHOWN],
         named=frozenset(clues_of(failure).names),
         words=frozenset(_words(nodes)) | frozenset(_WORD.findall(failure.message)),
         pairs=tuple(pairs),
-        texts=tuple(dict.fromkeys(v for v in values if isinstance(v, str) and len(v) <= LONGEST * 20))[:MOST_SHOWN],
+        texts=tuple(dict.fromkeys(v for v in values if isinstance(v, str) and len(v) <= LONGEST * 20))[:MAX_SHOWN],
         changes=tuple(change for one, other in texts for change in (*_changes(one, other), *_changes(other, one))),
         by_one=any(_is_by_one(one, other) for one, other in pairs),
     )
@@ -153,7 +153,7 @@ def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
 def _functions(failure: Failure, tests: Mapping[str, str]) -> Iterator[ast.stmt]:
     """The failing tests, each function once, and what they use of their module: data, fixtures, functions."""
     places = (test.partition("[")[0].partition("::") for test in failure.failing_tests)
-    for path, name in islice(dict.fromkeys((path, name.rpartition("::")[2]) for path, _, name in places), MOST_TESTS):
+    for path, name in islice(dict.fromkeys((path, name.rpartition("::")[2]) for path, _, name in places), MAX_TESTS):
         tree = parsed(tests.get(path, ""))
         nodes = list(ast.walk(tree)) if tree else []
         found = [node for node in nodes if isinstance(node, FunctionNode) and node.name == name]

@@ -70,7 +70,7 @@ UNCHANGED = 0.4
 ORACLE = 0.3
 """What is left to lines that decide whether an assertion holds; see `_lowered`."""
 
-MOST_NAMED = 5000
+MAX_NAMED = 5000
 """How many lines below a package that a test names may be suspected."""
 
 _ORACLES = frozenset(
@@ -188,7 +188,7 @@ def _named_modules(failure: Failure, sources: Mapping[str, str], outlines: Outli
         {(path, line): NAMED_MODULE for path in paths for line in outlines[path].statements}
         for paths in (named, named | below)
     )
-    return own if own and len(all_of_them) > MOST_NAMED else all_of_them
+    return own if own and len(all_of_them) > MAX_NAMED else all_of_them
 
 
 def _packages(module: str) -> set[str]:

@@ -40,7 +40,7 @@ from workers.sandbox.run_tests import Project
 
 REPORTED_EVERY, TRYING, SHOWN_LINES = 10.0, "editing", 3
 
-MOST_DEMANDED = 8
+MAX_DEMANDED = 8
 """How many of the tests that a proof found broken judge what is screened after it."""
 
 SINGLES_FIRST, PAIRS_A_TURN = 400, 200
@@ -168,7 +168,7 @@ class SearchSession:
     def _passing(self, candidates: Sequence[Candidate], tests: Mapping[str, float]) -> frozenset[Candidate]:
         """Those that pass these tests as well, of which the quickest screen everything from now on."""
         new = sorted(tests.keys() - self._demanded, key=lambda test: tests[test])
-        seconds = {test: tests[test] for test in new[:MOST_DEMANDED]}
+        seconds = {test: tests[test] for test in new[:MAX_DEMANDED]}
         if seconds:  # else a fork passes what fails afresh, and running it again shows nothing new
             self._demanded |= seconds.keys()
             self._pool.demand(seconds)

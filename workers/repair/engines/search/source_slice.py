@@ -82,18 +82,18 @@ class Extent:
     indented: bool
 
 
-MOST_OPERANDS = 500
+MAX_OPERANDS = 500
 """Of one `and` or `or`: they are flat to Python, and nested to LibCST."""
 
-MOST_WRITTEN = 100_000
+MAX_WRITTEN = 100_000
 """Nodes that the compiler writes for one statement."""
 
 
 def _is_bomb(node: ast.BoolOp | ast.Try | ast.TryStar) -> bool:
     if isinstance(node, ast.BoolOp):
-        return len(node.values) > MOST_OPERANDS
+        return len(node.values) > MAX_OPERANDS
     try:
-        return bool(node.finalbody) and _written(node) > MOST_WRITTEN
+        return bool(node.finalbody) and _written(node) > MAX_WRITTEN
     except RecursionError:
         return True
 

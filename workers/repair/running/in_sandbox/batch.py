@@ -29,7 +29,7 @@ from .children import Message
 from .codeswap import Swap, put
 from .trial import Trial, phase
 
-MOST_PARTS = 20_000
+MAX_PARTS = 20_000
 """More than that costs more to watch than a fork does."""
 
 NOTED_BY_UNITTEST = frozenset({"_classSetupFailed", "_class_cleanups", "tearDown_exceptions"})
@@ -86,7 +86,7 @@ class WatchedState:
             self._kept.append(thing)
             held, checks = self._parts(thing)
             parts += len(held)
-            if parts > MOST_PARTS:
+            if parts > MAX_PARTS:
                 raise Unwatchable("too much to watch")
             self._checks += checks
             waiting.extend(held)

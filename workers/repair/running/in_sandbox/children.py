@@ -15,7 +15,7 @@ from typing import IO, Any, Dict, NamedTuple  # noqa: UP035 - a subscripted dict
 Message = Dict[str, Any]  # noqa: UP006 - the same
 """One decoded JSON line."""
 
-LEAST_SECONDS = 0.001
+MIN_SECONDS = 0.001
 """A timer of no seconds would never ring."""
 
 
@@ -142,7 +142,7 @@ class Allowance:
 
     def _set(self, seconds: float) -> None:
         self._left -= self._given - signal.getitimer(signal.ITIMER_PROF)[0]
-        self._given = max(min(self._left, seconds), LEAST_SECONDS)
+        self._given = max(min(self._left, seconds), MIN_SECONDS)
         signal.setitimer(signal.ITIMER_PROF, self._given)
 
 

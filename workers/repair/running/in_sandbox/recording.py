@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from .codeswap import CO_OPTIMIZED
 
-MOST_PARTS, MOST_ITEMS = 4000, 500
+MAX_PARTS, MAX_ITEMS = 4000, 500
 """How many parts of one value are looked at, and how many items of an iterator are consumed."""
 
 SHOWN_CHARACTERS = 160
@@ -78,7 +78,7 @@ class _Short(reprlib.Repr):
 
 class _Walk:
     def __init__(self) -> None:
-        self._left = MOST_PARTS
+        self._left = MAX_PARTS
         self._around: list[int] = []
 
     def text(self, value: object) -> str:
@@ -106,7 +106,7 @@ class _Walk:
         if isinstance(value, Mapping):
             return "{" + ",".join(sorted(f"{self.text(key)}:{self.text(part)}" for key, part in value.items())) + "}"
         if isinstance(value, Iterator):
-            return "iter[" + ",".join([self.text(part) for part in islice(value, MOST_ITEMS)]) + "]"
+            return "iter[" + ",".join([self.text(part) for part in islice(value, MAX_ITEMS)]) + "]"
         if isinstance(value, BaseException):
             return f"{kind}({self.text(value.args)})"
         state = _state(value)

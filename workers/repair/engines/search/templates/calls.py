@@ -20,7 +20,7 @@ from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import alike, bound_in_statement
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC)
-_MOST_ROTATED = 5
+_MAX_ROTATED = 5
 
 
 def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
@@ -46,7 +46,7 @@ def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
     for (name, one), (another, other) in combinations(named, 2):
         if not (_bears(site.code(one.value), name) and _bears(site.code(other.value), another)):
             yield site.exchange(one.value, other.value, around=node, weight=0.6)
-    if 2 < len(plain) <= _MOST_ROTATED and len(settled) < 2:
+    if 2 < len(plain) <= _MAX_ROTATED and len(settled) < 2:
         for rotated in ((*texts[1:], texts[0]), (texts[-1], *texts[:-1])):
             splices = (site.replace(arg.value, code).splices for arg, code in zip(plain, rotated, strict=True))
             yield Edit(splices=tuple(chain.from_iterable(splices)), around=site.region.span(node), weight=0.4)
@@ -195,7 +195,7 @@ def missing_default(node: cst.Call, site: Site) -> Iterator[Edit]:
 
 _ARGUMENTS = (*_ANY, Family.NAME)
 
-MOST_LACKING = 2
+MAX_LACKING = 2
 """How many parameters may have no namesake in scope: with more the names tell too little."""
 
 
@@ -223,7 +223,7 @@ def matched(parameters: Sequence[str], given: Sequence[str], stock: Sequence[str
     fitting = {name: code for name in parameters for code in reversed(stock) if _bears(code, name)}
     lacking = [name for name in parameters if name not in fitting]
     left = [code for code in given if code not in fitting.values()]
-    if len(parameters) < len(given) or len(lacking) > len(left) or len(lacking) > MOST_LACKING:
+    if len(parameters) < len(given) or len(lacking) > len(left) or len(lacking) > MAX_LACKING:
         yield given
         return
     for rest in permutations(left, len(lacking)):

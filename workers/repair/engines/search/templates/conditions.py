@@ -24,7 +24,7 @@ _ANY = (Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION, Family.LOOKUP, Family.V
 _LOGIC = (*_ANY, Family.RECURSION, Family.TIMEOUT)
 
 TESTED = (cst.If, cst.While, cst.IfExp, cst.CompIf)
-_MOST_NEEDED = 8
+_MAX_NEEDED = 8
 """How many conditions that a block's code needs are tried in its test."""
 
 
@@ -58,7 +58,7 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     else:
         return
     decided = {n.value for n in ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
-    needed = preconditions(ruled(node, site), site)[:_MOST_NEEDED]
+    needed = preconditions(ruled(node, site), site)[:_MAX_NEEDED]
     elsewhere = [asked.code for asked in site.module.conditions if asked.names <= site.names]
     options = dict.fromkeys((*needed, *elsewhere, *atoms(site)))
     about = {code: (code in needed) + bool(decided & set(re.findall(r"\w+", code))) for code in options}

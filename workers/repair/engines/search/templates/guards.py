@@ -121,7 +121,7 @@ _COMMON = (
     "LookupError",
 )
 
-_MOST_GUARDS = 120
+_MAX_GUARDS = 120
 
 
 def _own(site: Site) -> list[str]:
@@ -163,7 +163,7 @@ def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     raised = [site.code(n) for n in site.body if isinstance(n, cst.Raise) and wanted[0] in site.code(n)]
     own = [code for code in raised if wanted[0] not in _COMMON and "\n" not in code]  # it may need arguments
     error = own[0] if own else f"raise {wanted[0]}"
-    for condition, weight in predicates(site, near=site.code(node)[:200])[:_MOST_GUARDS]:
+    for condition, weight in predicates(site, near=site.code(node)[:200])[:_MAX_GUARDS]:
         yield from site.insert_before((f"if {condition}:", f"{site.step}{error}"), weight=weight)
 
 

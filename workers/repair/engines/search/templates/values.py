@@ -149,7 +149,7 @@ def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
 
 
 _TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
-_MOST_CONVERSIONS = 8
+_MAX_CONVERSIONS = 8
 _SEARCHED = frozenset({"list", "tuple", "set", "sorted", "dict"})
 _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
 
@@ -198,7 +198,7 @@ def _own_conversions(text: str, site: Site) -> list[str]:
         if "." in name or function.qualname in site.callables:
             alike = similarity(text.rpartition(".")[2], signature.parameters[0])
             likely[name] = likely.get(name, 0.1 * min(found[signature.name], 3)) + alike
-    return [name for name in sorted(likely, key=lambda name: -likely[name]) if name not in text][:_MOST_CONVERSIONS]
+    return [name for name in sorted(likely, key=lambda name: -likely[name]) if name not in text][:_MAX_CONVERSIONS]
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.3, families=_TYPES)
