@@ -43,8 +43,8 @@ from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import REDACTED, OwnSecrets, redact
 from workers.review import project_options
 from workers.review.detectors.detector import Category, DetectorFailed
-from workers.review.detectors.reports import LONGEST_MESSAGE, LONGEST_RULE, Reported, read_report
-from workers.review.findings import seen_in
+from workers.review.detectors.reports import LONGEST_RULE, Reported, read_report
+from workers.review.findings import LONGEST_MESSAGE, seen_in
 from workers.review.suggestions import applied, suggestion_for
 from workers.sandbox.report import LONGEST_MESSAGE as LONGEST_FAILURE
 from workers.sandbox.report import MAX_FRAMES, cut_short, decode
@@ -197,9 +197,10 @@ def findings(data: bytes) -> None:
         assert len(str(refused)) < 1500  # a path of a hundred characters, spelled out
         return
     assert all(each.path in REPORTED.sources for each in found)
-    assert all(len(each.message) <= LONGEST_MESSAGE and len(each.rule) <= LONGEST_RULE for each in found)
+    assert all(len(each.rule) <= LONGEST_RULE for each in found)
     every = frozenset(range(1, 4))
     for seen in seen_in(found, REPORTED.sources):
+        assert len(seen.finding.message) <= LONGEST_MESSAGE
         assert 1 <= seen.finding.line <= seen.finding.end_line <= len(split_lines(SOURCE))
         if seen.fix and (suggestion := suggestion_for(seen.fix, SOURCE, every)):
             assert applied(suggestion, SOURCE) != SOURCE
