@@ -40,10 +40,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """A slip as a person makes it: `right`, which stands once in `module`, becomes `wrong`. The suite has `tests` tests.
-
-    An `unlikely` fix is one by its place and its kind, and a person is asked.
-    """
+    """A slip as a person makes it: `right`, which is once in `module`, becomes `wrong`. The suite has `tests` tests."""
 
     kind: str
     package: Package
@@ -51,7 +48,6 @@ class Bug:
     right: str
     wrong: str
     tests: int
-    unlikely: bool = False
 
 
 CACHETOOLS = Package(
@@ -71,7 +67,6 @@ BUGS = [
         right="        value = self.__links[key]\n        self.__links.move_to_end(key)\n        return value\n",
         wrong="        value = self.__links[key]\n        self.__links.move_to_end(key)\n",
         tests=200,
-        unlikely=True,
     ),
     Bug(
         kind="swapped arguments",
@@ -99,10 +94,10 @@ def test_a_planted_bug_is_fixed_with_the_whole_suite_passing(bug: Bug, tmp_path:
     plant(bug, project)
     planted = digest(project)
     ran = apprentice_process(tmp_path / "home", "fix", project, "--json", "--seed", "1", "--budget", "600")
-    assert ran.code == (3 if bug.unlikely else 0), ran.err
+    assert ran.code == 0, ran.err
     assert digest(project) == planted
     document = ran.document()
-    assert (document["proof"]["doubt"] == "far_fetched") is bug.unlikely
+    assert not document["proof"]["doubt"]
     proof, suite = document["proof"], document["proof"]["suite"]
     assert document["failure"]["failing_tests"]
     assert proof["failed_before"] == proof["passed_after"] == document["failure"]["failing_tests"]
