@@ -461,6 +461,8 @@ def test_review_of_uncommitted_work(home: Path, tmp_path: Path) -> None:
     assert lines(ran.out) == snapshot(
         [
             "no test is broken: 7 tests passed; 2 findings: 2 to post beside the code; 2 files read; # s",
+            "No test runs 1 of 2 changed lines of code: shop/new.py:1.",
+            "No test fails without the changed code.",
             "2 findings to post beside the code:",
             "  shop/new.py:1 F401 (minor) `os` imported but unused  [<id>]",
             "    suggested, applied and tested: delete line 1",
@@ -475,6 +477,7 @@ def test_review_of_uncommitted_work(home: Path, tmp_path: Path) -> None:
             "reading 2 changed files: shop/new.py, shop/till.py",
             "tests run on Apprentice's own Python #, because nothing has to be installed; environment from: what the project declares for its tests",
             "running all tests",
+            "looking for what of the change no test tests",
             "trying each of 2 suggested changes by the tests that reach it",
         ]
     )
@@ -582,6 +585,8 @@ def test_review_with_many_findings(home: Path, tmp_path: Path) -> None:
     assert lines(ran.out) == snapshot(
         [
             "no test is broken: 7 tests passed; 41 findings: 20 to post beside the code, 21 to list in the summary; 2 files read; # s",
+            "No test runs 40 of 41 changed lines of code: shop/many.py:1-40.",
+            "No test fails without the changed code.",
             "20 findings to post beside the code:",
             "  shop/many.py:1 F401 (minor) `module_0` imported but unused  [<id>]",
             "    suggested, applied and tested: delete line 1",
