@@ -320,6 +320,7 @@ Reviewed <id>: no new comment beside the code.
             "1 finding",
             """\
 No test is broken: 10 tests passed.
+No test runs 2 of 2 changed lines of code: `pantry/jars.py:3-4`.
 1 file read.
 1 finding posted in an earlier round, not repeated.\
 """,
