@@ -156,7 +156,7 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
         return ""
     if nearest is None or (not nearest.passed and failure.error_type == "AssertionError"):  # it is not reached any more
         found = "" if outcome is AttemptOutcome.OUT_OF_BUDGET else _NOTHING_NEAR
-        return f"{objection}." if objection else found
+        return f"{objection[0].upper()}{objection[1:]}." if objection else found
     if objection:
         return f"Best was {where}: {objection}."
     wanted = len(failure.failing_tests)
