@@ -120,24 +120,23 @@ def runnable(text: str, changed: Collection[int]) -> list[range]:
     """The lines of each changed statement that can run and is meant to, without those of the blocks within it."""
     tree = parsed(text)
     lines = ["", *split_lines(text)]
-    statements = _statements(tree.body, lines) if tree else ()
-    return [each for each in statements if any(line in changed for line in each)]
+    statements = _statements(tree, lines) if tree else ()
+    return sorted((each for each in statements if any(line in changed for line in each)), key=lambda each: each.start)
 
 
-def _statements(block: Sequence[ast.stmt], lines: Sequence[str]) -> Iterator[range]:
-    """Those of a block and of the blocks within; nothing where a line above the block, or of a statement, says so."""
-    if block and NOT_TO_BE_RUN.search(lines[block[0].lineno - 1]):
-        return
-    for node in block:
-        blocks = list(_blocks(node))
-        end = min((inner[0].lineno for inner in blocks), default=(node.end_lineno or node.lineno) + 1)
-        own = range(node.lineno, max(end, node.lineno + 1))
-        if any(NOT_TO_BE_RUN.search(lines[number]) for number in own) or _is_for_readers(node):
-            continue
-        if not _is_silent(node):
-            yield own
-        for inner in blocks:
-            yield from _statements(inner, lines)
+def _statements(tree: ast.Module, lines: Sequence[str]) -> Iterator[range]:
+    """Those of all blocks; of a block none where a line above it, or of its statement, says so."""
+    blocks: list[Sequence[ast.stmt]] = [tree.body]
+    for block in blocks:  # grows while it is read: a thousand `elif` are as deep
+        for node in block if block and not NOT_TO_BE_RUN.search(lines[block[0].lineno - 1]) else ():
+            inner = list(_blocks(node))
+            end = min((each[0].lineno for each in inner), default=(node.end_lineno or node.lineno) + 1)
+            own = range(node.lineno, max(end, node.lineno + 1))
+            if any(NOT_TO_BE_RUN.search(lines[number]) for number in own) or _is_for_readers(node):
+                continue
+            if not _is_silent(node):
+                yield own
+            blocks.extend(inner)
 
 
 def _blocks(node: ast.AST) -> Iterator[Sequence[ast.stmt]]:
@@ -158,7 +157,8 @@ def _is_for_readers(node: ast.stmt) -> bool:
         case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
             return name == "NotImplementedError"
         case ast.FunctionDef(decorator_list=marks) | ast.AsyncFunctionDef(decorator_list=marks):
-            return any(ast.unparse(mark).rpartition(".")[2] in ("abstractmethod", "overload") for mark in marks)
+            names = {getattr(mark, "attr", getattr(mark, "id", "")) for mark in marks}
+            return not names.isdisjoint({"abstractmethod", "overload"})
     return False
 
 

@@ -255,12 +255,8 @@ def run_tests(
         )
         completed = sandbox.run(workload)
     decoded = decode(completed.report)
-    return TestRun(
-        report=_report(project, completed, decoded, limits),
-        lines=decoded.lines,
-        lines_cut=decoded.line_count >= MAX_LINES,
-        completed=completed,
-    )
+    report, cut = _report(project, completed, decoded, limits), decoded.line_count >= MAX_LINES
+    return TestRun(report=report, lines=decoded.lines, lines_cut=cut, completed=completed)
 
 
 def run_plainly(

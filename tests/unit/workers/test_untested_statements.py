@@ -69,3 +69,10 @@ def test_changed_statements_alone_count() -> None:
     start = CODE.splitlines().index("            return (") + 1
     assert [each.start for each in runnable(CODE, {start + 2})] == [start]
     assert runnable("not (python", {1}) == []
+
+
+def test_deep_code_is_read() -> None:
+    """A stranger's thousand branches, or a decorator of a thousand names, end no review."""
+    branches = "if a == 0:\n    b()\n" + "".join(f"elif a == {n}:\n    b()\n" for n in range(1, 700))
+    assert len(runnable(branches, range(1, 1401))) == 1400
+    assert len(runnable(f"@{'a.' * 400}a\ndef f():\n    return 1\n", range(1, 4))) == 2
