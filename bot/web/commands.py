@@ -70,6 +70,7 @@ _QUOTE = re.compile(r" {0,3}>")
 _TICKS = re.compile(r"`+")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.:-]{0,79}")
+_POLITE = re.compile(r"(?:(?:can|could|would) you\b\s*)?(?:please\b[\s,]*)?", re.IGNORECASE)
 _BECAUSE = re.compile(r"(?:because|as|since)\b[\s:,]*", re.IGNORECASE)
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*|[\w.-]+=\S*")
 
@@ -103,7 +104,7 @@ def _address(bot_name: str) -> re.Pattern[str]:
 
 
 def _command(rest: str) -> Command | CommandError:
-    word, argument = (*rest.split(maxsplit=1), "", "")[:2]
+    word, argument = (*_POLITE.sub("", rest, count=1).split(maxsplit=1), "", "")[:2]
     name = word.rstrip(".,;:!?").lower()
     if not name:
         return Command(verb=Verb.HELP)

@@ -20,6 +20,8 @@ FIX = Command(verb=Verb.FIX)
         ("@apprentice[bot] fix", FIX),
         ("@apprentice: fix", FIX),
         ("@apprentice, fix this please.", Command(verb=Verb.FIX, argument="this please.")),
+        ("@apprentice please fix", FIX),
+        ("@apprentice Could you please review?", Command(verb=Verb.REVIEW)),
         ("   @apprentice fix", FIX),
         ("Thanks!\r\n\r\n@apprentice fix\r\n", FIX),
         ("> It fails.\n\n@apprentice fix", FIX),
