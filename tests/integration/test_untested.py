@@ -47,6 +47,7 @@ def seen(
     reaching: tuple[str, ...] = (),
     tests: str = TESTS,
     passed: int = 2,
+    failing: tuple[str, ...] = (),
 ) -> Untested | None:
     texts: Mapping[str, str] = {"money.py": BEFORE, path: after, "test_money.py": tests, "program.py": PROGRAM}
     for name, text in texts.items():
@@ -63,7 +64,8 @@ def seen(
     added = changed_lines(parse_diff(unified(path, before, after)))
     base = {} if before is None else {path: before}
     delta = Delta(head=SourceTree(sources={path: after}, target_version="py311"), base=base, added=added, hunks={})
-    return what_is_untested(comparison, delta, ComparedTests(ran=passed, passed=passed, whole=True), reaching)
+    compared = ComparedTests(ran=passed, passed=passed, whole=True, failing_before=failing)
+    return what_is_untested(comparison, delta, compared, reaching)
 
 
 def test_lines_that_no_test_runs_are_named(tmp_path: Path) -> None:
@@ -120,3 +122,18 @@ def test_nothing_is_known_where_not_all_tests_end(tmp_path: Path) -> None:
     """A suite that ends before its last test does not tell what no test runs."""
     ends = TESTS + "\n\ndef test_that_ends_all():\n    import os\n    os._exit(0)\n"
     assert seen(tmp_path, BEFORE + "\n\ndef zero():\n    return 0\n", tests=ends) is None
+
+
+@pytest.mark.parametrize("reaching", [(), ("test_money.py",)])
+def test_a_test_that_fails_for_another_reason_may_test_the_change(tmp_path: Path, reaching: tuple[str, ...]) -> None:
+    """A test that fails before it comes to the change does not tell that the change is untested."""
+    after = BEFORE + "\n\ndef zero():\n    return 0\n"
+    assert seen(tmp_path, after, reaching=reaching, failing=("test_money.py::test_zero",)) is None
+
+
+def test_a_test_elsewhere_may_fail(tmp_path: Path) -> None:
+    """A failing test that does not reach the change says nothing about it."""
+    after = BEFORE + "\n\ndef zero():\n    return 0\n"
+    untested = seen(tmp_path, after, reaching=("test_money.py",), failing=("test_network.py::test_get",))
+    assert untested is not None
+    assert untested.lines == {"money.py": (6,)}

@@ -43,11 +43,15 @@ def what_is_untested(
 ) -> Untested | None:
     """What the tests do not test, with those `reaching` the change first; None where that is not known.
 
-    It takes that all tests ran, and that none is broken. A script that no test runs, as setup.py, is not meant to be tested.
+    It takes that all tests ran, that none is broken, and that none of those reaching the change fails for another reason.
+    A script that no test runs, as setup.py, is not meant to be tested.
     """
     head, base = delta.head.sources, delta.base
     code = [path for path in head if _is_changed_code(path, base.get(path), head[path])]
+    failing = {test.partition("::")[0] for test in tests.failing_before}
     if not code or not tests.whole or not tests.passed or tests.broken or tests.unknown:
+        return None
+    if not failing.isdisjoint(reaching or failing):
         return None
     comparison.progress("looking for what of the change no test tests")
     runs = _Runs(comparison, [reaching, ()] if reaching else [()], time.monotonic() + SECONDS)
