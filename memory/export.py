@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from memory.model import Attempt, Decision, Finding, TaskKind
-from memory.preferences.model import verdict
+from memory.preferences import verdict
 from memory.rewards import acceptance
 from memory.store import Store
 from memory.store.documents import Trajectory

@@ -28,7 +28,7 @@ from bot.cli.console import (
 
 if TYPE_CHECKING:
     from memory.forget import SignalsToForget
-    from memory.preferences.model import PreferenceModel
+    from memory.preferences import PreferenceModel
     from memory.store import Store
 
 
@@ -233,9 +233,8 @@ def preferences(
 ) -> None:
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
     from memory.model import TaskKind
-    from memory.preferences.model import activate as put_in_use
-    from memory.preferences.model import known_models
-    from memory.preferences.training import learn_preferences
+    from memory.preferences import activate as put_in_use
+    from memory.preferences import known_models, learn_preferences
 
     with refusing():
         context = command_context()

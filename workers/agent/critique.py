@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import assert_never
 
 from memory.model import Severity, TaskKind
-from memory.preferences.model import verdict
+from memory.preferences import verdict
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
 from workers.agent.findings import (

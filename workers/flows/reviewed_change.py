@@ -17,7 +17,7 @@ from memory.history.lessons import HistoryLessons
 from memory.model import Attempt, Decision, Sighting, Task
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
-from memory.preferences.model import preference_model
+from memory.preferences import preference_model
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
 from memory.store.database import dump
 from workers.context import Context

@@ -13,7 +13,7 @@ from memory.model import Action, Arm, Decision, Finding, Severity, Sighting, Sug
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
-from memory.preferences.model import PreferenceModel, option_of_finding
+from memory.preferences import PreferenceModel, option_of_finding
 from memory.sharing import Learnings
 from workers.diffs import Change, commentable_lines, patched, split_lines
 from workers.review.engine import Reviewed

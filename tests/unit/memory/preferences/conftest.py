@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.preferences.model import PreferenceOption
-from memory.preferences.training import JudgedOption
+from memory.preferences import JudgedOption, PreferenceOption
 
 
 @pytest.fixture

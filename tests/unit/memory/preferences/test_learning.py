@@ -23,8 +23,14 @@ from memory.model import (
 )
 from memory.policy.learner import Learner
 from memory.policy.review_policy import decide_posting
-from memory.preferences.model import activate, known_models, option_of_finding, preference_model
-from memory.preferences.training import judged_options, learn_preferences
+from memory.preferences import (
+    activate,
+    judged_options,
+    known_models,
+    learn_preferences,
+    option_of_finding,
+    preference_model,
+)
 from memory.store import Store
 from tests.unit.memory.conftest import Ticking
 

@@ -9,11 +9,11 @@ from math import exp
 import numpy as np
 import pytest
 
-from memory.preferences.model import PreferenceOption
-from memory.preferences.training import (
+from memory.preferences import (
     MIN_PAIRS,
     MIN_TASKS,
     JudgedOption,
+    PreferenceOption,
     calibration_error,
     evaluate,
     pairs,

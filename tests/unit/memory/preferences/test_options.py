@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from memory.model import Actor, Permission, Signal, SignalKind
-from memory.preferences.model import verdict
-from memory.preferences.training import QUOTA, RIVALS, JudgedOption, PreferencePair, pairs, teacher, within_quota
+from memory.preferences import QUOTA, RIVALS, JudgedOption, PreferencePair, pairs, teacher, verdict, within_quota
 
 Judge = Callable[..., JudgedOption]
 

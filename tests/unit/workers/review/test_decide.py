@@ -11,8 +11,7 @@ import pytest
 
 from memory.model import Arm, Finding, Severity
 from memory.policy.learner import Learner
-from memory.preferences.model import PreferenceModel
-from memory.preferences.training import train
+from memory.preferences import PreferenceModel, train
 from tests.databases import migrated_store
 from workers.review.plan import decide, queue
 

@@ -1,1 +1,0 @@
-"""What maintainers prefer, as a reward model that ranks equals."""
