@@ -273,7 +273,7 @@ def pages_of(delta: Delta, path: str) -> tuple[Page, ...]:
     added, removed = delta.added.get(path, frozenset()), _removed(delta.hunks.get(path, ()), delta.base.get(path, ""))
     near = frozenset(at + by for at in added | removed.keys() for by in range(-CONTEXT, CONTEXT + 1))
     known = scopes(text) if path.endswith((".py", ".pyi")) else ()
-    bodies = (range(each.line, each.end_line + 1) for each in known)
+    bodies = (range(each.first_line, each.end_line + 1) for each in known)
     around = (body for body in bodies if len(body) <= LONGEST_SCOPE and not added.isdisjoint(body))
     whole = _paged(_rendered(text, near.union(*around), added, removed))
     pages = whole if len(whole) == 1 else _paged(_rendered(text, near, added, removed))

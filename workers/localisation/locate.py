@@ -10,7 +10,6 @@ from memory.retrieval.index import best, terms
 from workers.localisation.past_changes import EarlierChange, changes_until, files_at, is_test_path, python_paths
 from workers.localisation.ranking import (
     LONGEST_QUERY,
-    FunctionPlace,
     LikelyFile,
     PythonSource,
     alike,
@@ -19,7 +18,7 @@ from workers.localisation.ranking import (
     likely_functions,
 )
 from workers.review.import_graph import ImportGraph
-from workers.review.source import MAX_FILES, MAX_TREE_CHARACTERS
+from workers.review.source import MAX_FILES, MAX_TREE_CHARACTERS, CodeScope
 
 FILES, FUNCTIONS, RESOLVED, TESTS = 5, 2, 3, 5
 """How many of each are named at most; functions of each file."""
@@ -44,7 +43,7 @@ class LikelyPlace:
     """A file with the functions in it that are most alike."""
 
     file: LikelyFile
-    functions: tuple[FunctionPlace, ...]
+    functions: tuple[CodeScope, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

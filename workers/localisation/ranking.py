@@ -12,11 +12,10 @@ score = words + names / 2 + past / 2 + 0.3 defined + place, each view divided by
 The weights are of two histories, and the figures of eight others: docs/measurements.md.
 """
 
-import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -24,10 +23,9 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.parsing import parsed
 from memory.retrieval.index import WordIndex, best, terms
 from workers.localisation.past_changes import EarlierChange
-from workers.review.source import STATEMENTS
+from workers.review.source import CodeScope, scopes
 
 Scores = NDArray[np.float64]
 
@@ -47,15 +45,6 @@ _MANY = 5
 """A name that more files have than this tells nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionPlace:
-    """A function of a source, with the classes around it in its name, and its lines."""
-
-    name: str
-    line: int
-    end_line: int
-
-
 class PythonSource:
     """One file with its words and functions, each read when first asked for."""
 
@@ -69,38 +58,19 @@ class PythonSource:
         return [sys.intern(word) for word in terms(self.text)]
 
     @cached_property
-    def definitions(self) -> tuple[tuple[FunctionPlace, bool], ...]:
-        """Every function and class, and whether it is a function; none of what does not parse."""
-        tree = parsed(self.text)
-        return tuple(_definitions(tree)) if tree else ()
-
-    @cached_property
-    def functions(self) -> tuple[FunctionPlace, ...]:
-        return tuple(place for place, is_function in self.definitions if is_function)
+    def definitions(self) -> tuple[CodeScope, ...]:
+        return scopes(self.text)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(place.name.rpartition(".")[2] for place, _ in self.definitions)
+        return frozenset(each.name.rpartition(".")[2] for each in self.definitions)
 
     @cached_property
     def name_words(self) -> list[str]:
         return terms(f"{self.path} {' '.join(sorted(self.names))}")
 
-    def lines(self, place: FunctionPlace) -> str:
+    def lines(self, place: CodeScope) -> str:
         return "\n".join(self.text.splitlines()[place.line - 1 : place.end_line])
-
-
-def _definitions(tree: ast.Module) -> Iterator[tuple[FunctionPlace, bool]]:
-    """Outer before inner, as they are written. Valid code may be nested more deeply than Python calls functions."""
-    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
-    while waiting:
-        node, name = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{name}.{node.name}" if name else node.name
-            place = FunctionPlace(name=name, line=node.lineno, end_line=node.end_lineno or node.lineno)
-            yield place, not isinstance(node, ast.ClassDef)
-        inner = [(child, name) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
-        waiting += reversed(inner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,13 +139,13 @@ def alike(text: str, changes: Sequence[EarlierChange], *, most: int) -> list[Ear
     return [changes[row] for row in best(scores, most)]
 
 
-def likely_functions(text: str, sources: Sequence[PythonSource], *, most: int) -> Mapping[str, list[FunctionPlace]]:
+def likely_functions(text: str, sources: Sequence[PythonSource], *, most: int) -> Mapping[str, list[CodeScope]]:
     """The functions of each source that are most alike, at most `most` of each; those that the issue names, or whose class, come first."""
     text = text[:LONGEST_QUERY]
     written = set(_IDENTIFIER.findall(text)) & _written(text, sources).keys()
-    all_places = [(source, place) for source in sources for place in source.functions]
+    all_places = [(source, each) for source in sources for each in source.definitions if each.is_function]
     scores = bm25(terms(text), [terms(source.lines(place)) for source, place in all_places])
-    ranked: dict[str, list[tuple[int, float, FunctionPlace]]] = {}
+    ranked: dict[str, list[tuple[int, float, CodeScope]]] = {}
     for (source, place), score in zip(all_places, scores.tolist(), strict=True):
         named = sum(part in written for part in place.name.split("."))
         if named or score > 0.0:

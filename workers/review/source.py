@@ -96,40 +96,46 @@ LONGEST_NAME = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeScope:
-    """A function or class by its dotted qualified name, decorators included in its lines."""
+    """A function or class by its dotted qualified name; `line` is that of its `def`, `first_line` that of its first decorator."""
 
     name: str
+    first_line: int
     line: int
     end_line: int
+    is_function: bool
 
 
 def scopes(text: str) -> tuple[CodeScope, ...]:
-    """Every function and class, outer before inner; none when the source cannot be parsed."""
-    tree = parsed(text)
-    return tuple(_scopes(tree)) if tree else ()
-
-
-def _scopes(tree: ast.Module) -> Iterator[CodeScope]:
-    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
-    while waiting:
+    """Every function and class as they are written, outer before inner; none when the source cannot be parsed."""
+    found, tree = list[CodeScope](), parsed(text)
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")] if tree else []
+    while waiting:  # valid code may be nested more deeply than Python calls functions
         node, prefix = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = (f"{prefix}.{node.name}" if prefix else node.name)[-LONGEST_NAME:]
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield CodeScope(name=name, line=first, end_line=node.end_lineno or node.lineno)
+            scope = CodeScope(
+                name=name,
+                first_line=min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]),
+                line=node.lineno,
+                end_line=node.end_lineno or node.lineno,
+                is_function=not isinstance(node, ast.ClassDef),
+            )
+            found.append(scope)
             prefix = name
-        waiting += [(child, prefix) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
+        inner = [(child, prefix) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
+        waiting += reversed(inner)
+    return tuple(found)
 
 
 def scope_at(known: Iterable[CodeScope]) -> Callable[[int], str]:
     """A function that gives the qualified name of the innermost scope around a line, empty at module level."""
-    lines, names, around = [0], [""], list[CodeScope]()
-    after_all = CodeScope(name="", line=sys.maxsize, end_line=sys.maxsize)
-    for scope in (*sorted(known, key=lambda each: (each.line, -each.end_line)), after_all):
-        while around and around[-1].end_line < scope.line:
-            lines.append(around.pop().end_line + 1)
-            names.append(around[-1].name if around else "")
-        around.append(scope)
-        lines.append(scope.line)
-        names.append(scope.name)
+    lines, names, around = [0], [""], list[tuple[int, str]]()
+    ordered = [(each.first_line, -each.end_line, each.name) for each in known]
+    for first, end, name in (*sorted(ordered), (sys.maxsize, 0, "")):
+        while around and around[-1][0] < first:
+            lines.append(around.pop()[0] + 1)
+            names.append(around[-1][1] if around else "")
+        around.append((-end, name))
+        lines.append(first)
+        names.append(name)
     return lambda line: names[bisect_right(lines, line) - 1]

@@ -52,7 +52,7 @@ def ranked(text: str, *changes: EarlierChange) -> list[LikelyFile]:
 def test_code_that_is_nested_deeply(deep: str) -> None:
     """A valid file of many summands or branches is read like others, inner functions after outer ones."""
     text = f"{deep}\ndef a():\n    if x:\n        def b(): ...\n\nclass C:\n    def d(self): ...\n"
-    found = [(place.name, is_function) for place, is_function in PythonSource("a.py", text).definitions]
+    found = [(each.name, each.is_function) for each in PythonSource("a.py", text).definitions]
     assert found == [("a", True), ("a.b", True), ("C", False), ("C.d", True)]
 
 
