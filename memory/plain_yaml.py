@@ -19,10 +19,10 @@ MAX_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
 
 
 class BadYaml(Exception):
-    """A text cannot be read; `line` and `column` count from 1."""
+    """A text cannot be used; `line` and `column` count from 1, and the text names the line and says what to do."""
 
     def __init__(self, line: int, column: int, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(f"line {line}: {reason}")
         self.line = line
         self.column = column
         self.reason = reason

@@ -204,29 +204,19 @@ _HEAD = """\
 """
 
 
-class BadLearnings(Exception):
-    """A learnings file cannot be used; the text names the line and says what to do."""
-
-    def __init__(self, line: int, reason: str) -> None:
-        super().__init__(f"line {line}: {reason}")
-
-
 def parse(text: str) -> Learnings:
-    """Read an untrusted file; raises BadLearnings.
+    """Read an untrusted file; raises BadYaml.
 
     A plain tree of bounded size, without anchors, tags or duplicate keys, that has the fields of `Learnings`.
     """
-    try:
-        learnings, line_of = read_exported(text, Learnings, "correct it, export the file again, or upgrade Apprentice")
-    except BadYaml as error:
-        raise BadLearnings(error.line, error.reason) from error
+    learnings, line_of = read_exported(text, Learnings, "correct it, export the file again, or upgrade Apprentice")
     seen = set[Pattern]()
     for number, lesson in enumerate(learnings.lessons):
         line = line_of(f"lessons[{number}]")
         if lesson.until < lesson.since:
-            raise BadLearnings(line, f"until {lesson.until} is before since {lesson.since}; correct it")
+            raise BadYaml(line, 1, f"until {lesson.until} is before since {lesson.since}; correct it")
         if lesson.pattern in seen:
-            raise BadLearnings(line, f"{lesson.label} with {lesson.strategy} occurs twice; remove one")
+            raise BadYaml(line, 1, f"{lesson.label} with {lesson.strategy} occurs twice; remove one")
         seen.add(lesson.pattern)
     return learnings
 

@@ -66,7 +66,8 @@ def export(
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
     from memory.export import write_atomically
-    from memory.sharing import BadLearnings, harvest, merged, parse, render
+    from memory.plain_yaml import BadYaml
+    from memory.sharing import harvest, merged, parse, render
     from workers.messages.conversation import link_to
 
     if len(repositories) > 1:
@@ -82,7 +83,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
         )
     try:
         learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
-    except (BadLearnings, UnicodeDecodeError) as error:
+    except (BadYaml, UnicodeDecodeError) as error:
         refuse(f"{file} exists and is no learnings file ({error}); move it away, or name another one", error)
     write_atomically(file.absolute(), render(learned))
     line = f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them"
@@ -123,8 +124,8 @@ def import_(
 ) -> None:
     """Import a reviewed learnings file as a prior; without FILE, list the imports."""
     from bot.cli import tables
-    from memory.plain_yaml import MAX_BYTES
-    from memory.sharing import BadLearnings, Learnings, parse
+    from memory.plain_yaml import MAX_BYTES, BadYaml
+    from memory.sharing import Learnings, parse
 
     with refusing():
         context = command_context()
@@ -134,7 +135,7 @@ def import_(
             try:
                 with file.open("rb") as opened:
                     learned = parse(opened.read(MAX_BYTES + 1).decode())
-            except (BadLearnings, OSError, UnicodeDecodeError) as error:
+            except (BadYaml, OSError, UnicodeDecodeError) as error:
                 refuse(f"{file}: {error}", error)
             context.store.imports.put(learned.source, learned, now=context.clock())
         known = context.store.imports.all(Learnings)

@@ -46,7 +46,7 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
 
 
 def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryForecast:
-    from memory.sharing import BadLearnings
+    from memory.plain_yaml import BadYaml
     from workers.errors import BadInput
     from workers.flows.reviewed_change import known_lessons, learnings_of
     from workers.history.asked_rules import asked_rules
@@ -55,7 +55,7 @@ def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryF
 
     try:
         learnings = learnings_of(mirror, tip, context)
-    except BadLearnings as error:
+    except BadYaml as error:
         raise BadInput(f"the learnings of {name}: {error}") from error
     rules, present = asked_rules(partial(mirror.read, tip), context.sandbox), frozenset(mirror.paths(tip))
     deciding = Deciding(

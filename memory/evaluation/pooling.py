@@ -39,7 +39,7 @@ _FAMILIES = frozenset(Family)
 
 
 class BadCounts(Exception):
-    """Files of counts cannot be used; the text names file and line, and says what to do."""
+    """A directory of counts cannot be used; the text names file and line, and says what to do."""
 
 
 class ArmCount(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,17 +133,14 @@ def render(counts: UpliftCounts) -> str:
 
 
 def parse(text: str) -> UpliftCounts:
-    """Read an untrusted file; raises BadCounts."""
-    try:
-        found, line_of = read_exported(text, UpliftCounts, "export the file again, or upgrade Apprentice")
-    except BadYaml as error:
-        raise BadCounts(f"line {error.line}: {error.reason}") from error
+    """Read an untrusted file; raises BadYaml."""
+    found, line_of = read_exported(text, UpliftCounts, "export the file again, or upgrade Apprentice")
     for number, each in enumerate(found.counts):
         line = line_of(f"counts[{number}]")
         if each.family in {other.family for other in found.counts[:number]}:
-            raise BadCounts(f"line {line}: {each.family} occurs twice; remove one")
+            raise BadYaml(line, 1, f"{each.family} occurs twice; remove one")
         if any(arm.fixed > arm.tasks for arm in (each.learned, each.control)):
-            raise BadCounts(f"line {line}: {each.family} has more fixed than tasks; correct it")
+            raise BadYaml(line, 1, f"{each.family} has more fixed than tasks; correct it")
     return found
 
 
@@ -157,7 +154,7 @@ def read_files(directory: Path) -> dict[str, UpliftCounts]:
         try:
             with path.open("rb") as opened:
                 counts = parse(opened.read(MAX_BYTES + 1).decode())
-        except (BadCounts, OSError, UnicodeDecodeError) as error:
+        except (BadYaml, OSError, UnicodeDecodeError) as error:
             raise BadCounts(f"{path}: {error}") from error
         for name, other in found.items():
             if other.installation == counts.installation or other.counts == counts.counts:

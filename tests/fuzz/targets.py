@@ -27,6 +27,7 @@ from bot.web.signature import is_genuine, sign
 from memory import sharing
 from memory.evaluation import pooling
 from memory.model import Finding, Severity
+from memory.plain_yaml import BadYaml
 from tests.stories.injections import acting
 from workers import jobs
 from workers.configuration.reading import configuration_of, read_configuration
@@ -134,7 +135,7 @@ def learnings(data: bytes) -> None:
     """A file of learnings is refused with a line, or is the same after it was written and read."""
     try:
         found = sharing.parse(text_of(data))
-    except sharing.BadLearnings as refused:
+    except BadYaml as refused:
         assert str(refused).startswith("line ")
         return
     again = sharing.parse(sharing.render(found))
@@ -159,7 +160,7 @@ def counts(data: bytes) -> None:
     """A file of counts is refused with a line, or is the same after it was written and read, and can be pooled."""
     try:
         found = pooling.parse(text_of(data))
-    except pooling.BadCounts as refused:
+    except BadYaml as refused:
         assert str(refused).startswith("line ")
         assert "\n" not in str(refused)
         return

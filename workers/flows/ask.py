@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from memory.explain import explain
 from memory.model import Action, Actor, Decision, Post, PostKind, Task, TaskKind
+from memory.plain_yaml import BadYaml
 from memory.policy.issue_policy import ANSWER, asked_answer, decide_answer, state_of
-from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse, render
+from memory.sharing import PATH, Learnings, harvest, merged, parse, render
 from workers.errors import BadInput, Gone
 from workers.flows.configured import configuration_at
 from workers.flows.repair import issue_test
@@ -175,7 +176,7 @@ def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:
     """The learnings in the current file. Raises BadInput for an unreadable file, or one from another repository."""
     try:
         known = learnings_at(mirror, base.sha)
-    except BadLearnings as error:
+    except BadYaml as error:
         raise BadInput(f"{PATH} on {base.name} cannot be read ({error}); correct or remove it") from error
     if known is not None and known.source != source:
         raise BadInput(f"{PATH} holds what {known.source} learned; `apprentice import` it and remove the file")
@@ -217,7 +218,7 @@ def _open_one(github: GitHub) -> int | None:
 def learnings_at(mirror: Mirror, base: str) -> Learnings | None:
     """The learnings in the repository's own file at a commit of the base branch, None without a file.
 
-    Never pass a commit of a pull request: its author controls the file. Raises BadLearnings for a file that cannot be read.
+    Never pass a commit of a pull request: its author controls the file. Raises BadYaml for a file that cannot be read.
     """
     content = mirror.read(base, PATH)
     if content is None:
@@ -225,7 +226,7 @@ def learnings_at(mirror: Mirror, base: str) -> Learnings | None:
     try:
         return parse(content.decode())
     except UnicodeDecodeError as error:
-        raise BadLearnings(1, "the file is not UTF-8; export it again") from error
+        raise BadYaml(1, 1, "the file is not UTF-8; export it again") from error
 
 
 ANSWERS_A_DAY = 20

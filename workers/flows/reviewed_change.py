@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from memory.history.lessons import HistoryLessons
 from memory.model import Attempt, Decision, Sighting, Task
+from memory.plain_yaml import BadYaml
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.preferences import preference_model
-from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
+from memory.sharing import PATH, Learnings, from_elsewhere
 from memory.store.database import dump
 from workers.context import Context
 from workers.diffs import parse_diff
@@ -139,14 +140,14 @@ def known_learnings(
     """The imported learnings, and those of the repository's own file at the commit `base`; an invalid file counts as not read."""
     try:
         return reviewed, learnings_of(mirror, base, context)
-    except BadLearnings as error:
+    except BadYaml as error:
         unread = FileCoverage(path=PATH, status=CoverageStatus.FAILED, reason=f"on the base branch, {error}")
         others = (each for each in reviewed.coverage if each.path != PATH)
         return replace(reviewed, coverage=(*others, unread)), imported_learnings(context)
 
 
 def learnings_of(mirror: Mirror, base: str, context: Context) -> tuple[Learnings, ...]:
-    """The imported learnings, and those of the repository's own file at the commit `base`; raises BadLearnings for a bad file."""
+    """The imported learnings, and those of the repository's own file at the commit `base`; raises BadYaml for a bad file."""
     own = learnings_at(mirror, base) if context.settings.share_learnings else None
     return (*imported_learnings(context), *(from_elsewhere(context.store, (own,)) if own else ()))
 

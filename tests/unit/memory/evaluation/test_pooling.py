@@ -28,6 +28,7 @@ from memory.evaluation.pooling import (
     render,
 )
 from memory.model import Arm, Family
+from memory.plain_yaml import BadYaml
 from tests.unit.memory.ledgers import START, logged
 
 EVEN = {"a": 0.5, "b": 0.5}
@@ -139,7 +140,7 @@ GOOD = render(counts(7, 61, 50))
 def test_a_hostile_file_is_refused_with_its_reason(old: str, new: str, reason: str) -> None:
     """One line that names the place and what to do."""
     assert old in GOOD
-    with pytest.raises(BadCounts) as refused:
+    with pytest.raises(BadYaml) as refused:
         parse(GOOD.replace(old, new, 1))
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -148,7 +149,7 @@ def test_a_hostile_file_is_refused_with_its_reason(old: str, new: str, reason: s
 def test_a_family_counts_once() -> None:
     """Two rows of one family would count its repairs twice."""
     twice = replace(counts(7, 61, 50), counts=counts(7, 61, 50).counts * 2)
-    with pytest.raises(BadCounts, match="lookup occurs twice; remove one"):
+    with pytest.raises(BadYaml, match="lookup occurs twice; remove one"):
         parse(render(twice))
 
 

@@ -10,8 +10,8 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from memory.model import TaskKind
-from memory.plain_yaml import MAX_BYTES
-from memory.sharing import MAX_LESSONS, BadLearnings, Learnings, Lesson, is_public, parse, render
+from memory.plain_yaml import MAX_BYTES, BadYaml
+from memory.sharing import MAX_LESSONS, Learnings, Lesson, is_public, parse, render
 
 LESSON = Lesson(
     about=TaskKind.REVIEW,
@@ -108,7 +108,7 @@ def test_what_is_written_is_read_back(written: list[Lesson]) -> None:
 def test_each_error_names_its_line(was: str, becomes: str, message: str) -> None:
     """Each refusal names the line and what to do."""
     assert was in TEXT
-    with pytest.raises(BadLearnings) as refused:
+    with pytest.raises(BadYaml) as refused:
         parse(TEXT.replace(was, becomes, 1))
     assert any(each in str(refused.value) for each in message.split("|")), refused.value
 
@@ -119,29 +119,29 @@ def test_each_error_names_its_line(was: str, becomes: str, message: str) -> None
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused(text: str) -> None:
     """Emptiness, nesting, references to itself and half characters are errors of ours, and quick."""
-    with pytest.raises(BadLearnings, match=r"^line \d+: "):
+    with pytest.raises(BadYaml, match=r"^line \d+: "):
         parse(text)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """There is no third way."""
-    with suppress(BadLearnings):
+    with suppress(BadYaml):
         parse(text)
 
 
 def test_sizes_are_bounded() -> None:
     """Too many bytes or entries are refused before they are looked at."""
-    with pytest.raises(BadLearnings, match="over 200,000 bytes"):
+    with pytest.raises(BadYaml, match="over 200,000 bytes"):
         parse("#" * (MAX_BYTES + 1))
     many = replace(LEARNINGS, lessons=tuple(replace(LESSON, label=f"B{n:04}") for n in range(MAX_LESSONS + 1)))
-    with pytest.raises(BadLearnings, match=f"length <= {MAX_LESSONS}|over 200,000 bytes"):
+    with pytest.raises(BadYaml, match=f"length <= {MAX_LESSONS}|over 200,000 bytes"):
         parse(render(many))
 
 
 def test_the_same_pattern_twice_is_refused() -> None:
     """Else an entry could count double."""
-    with pytest.raises(BadLearnings, match="line 17: B006 with finding occurs twice"):
+    with pytest.raises(BadYaml, match="line 17: B006 with finding occurs twice"):
         parse(render(replace(LEARNINGS, lessons=(LESSON, LESSON))))
 
 
