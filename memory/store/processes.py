@@ -6,7 +6,7 @@ The clocks of several hosts differ, so the database's counts. A series is one ro
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -112,30 +112,21 @@ class Measured:
     def store(self, now: datetime, own: UnstoredMeasures = unstored) -> None:
         """Add what this process measured, and remove what does not count any more. Raises StoreError, and keeps it then."""
         added, latest = own.take()
+        sums = _rows((key, (amount, None)) for key, amount in added.items())
+        values = _rows((key, (each.value, each.until)) for key, each in latest.items())
         try:
-            self._write(now, added, {key: (each.value, each.until) for key, each in latest.items()})
+            with self.database.writing() as connection:
+                insert = dialect_insert(connection, measures)
+                added_up = {"value": measures.c.value + insert.excluded.value}
+                replaced = {"value": insert.excluded.value, "until": insert.excluded.until}
+                for rows, changes in ((sums, added_up), (values, replaced)):
+                    if rows:
+                        key = list(measures.primary_key)
+                        connection.execute(insert.on_conflict_do_update(index_elements=key, set_=changes), rows)
+                connection.execute(delete(measures).where(measures.c.until < now - FORGOTTEN_AFTER))
         except StoreError:
             own.give_back(added, latest)
             raise
-
-    def _write(
-        self,
-        now: datetime,
-        added: Mapping[tuple[str, Labels], float],
-        latest: Mapping[tuple[str, Labels], tuple[float, datetime | None]],
-    ) -> None:
-        with self.database.writing() as connection:
-            insert = dialect_insert(connection, measures)
-            old = {"value": measures.c.value + insert.excluded.value}
-            new = {"value": insert.excluded.value, "until": insert.excluded.until}
-            for rows, values in (
-                (_rows((key, (amount, None)) for key, amount in added.items()), old),
-                (_rows(latest.items()), new),
-            ):
-                if rows:
-                    key = list(measures.primary_key)
-                    connection.execute(insert.on_conflict_do_update(index_elements=key, set_=values), rows)
-            connection.execute(delete(measures).where(measures.c.until < now - FORGOTTEN_AFTER))
 
     def all(self, now: datetime) -> list[tuple[str, Labels, float]]:
         """Measure, values of its labels, and value, of all that counts now."""
