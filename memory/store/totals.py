@@ -4,7 +4,7 @@ Everything is an integer in millionths, so no order of adding matters: a rebuild
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sqlalchemy import (
     ColumnElement,
@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-from memory.model import PERIOD, Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
+from memory.model import PERIOD, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store import pools
 from memory.store.bulk import BulkInsert
 from memory.store.database import dialect_insert, in_batches
@@ -28,16 +28,12 @@ from memory.store.evidence import (
     CELL_COLUMNS,
     EVIDENCE_COLUMNS,
     MILLION,
-    EvidenceKey,
-    Sum,
     Sums,
     cell_of,
     decayed,
     pool_of_all,
 )
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
-
-Found = Mapping[tuple[Level, str, Factor], Cell]
 
 _COLUMNS = (*CELL_COLUMNS, *EVIDENCE_COLUMNS, "weight", "value")
 _CELLS = BulkInsert(cells, _COLUMNS)
@@ -87,23 +83,15 @@ def replace(connection: Connection, sums: Sums) -> None:
     pools.replace(connection, sums)
 
 
-def _at(
-    connection: Connection, levels: Sequence[Level]
-) -> Iterator[tuple[tuple[Level, str, Factor], dict[EvidenceKey, Sum]]]:
-    """Every cell at these levels with its rows."""
+def totals(connection: Connection, levels: Sequence[Level]) -> pools.Found:
+    """The cells at these levels with the evidence of all repositories in full: for statistics, no choice reads it."""
+    found: pools.Found = {}
     for batch in in_batches(levels, _LEVELS_AT_ONCE):
         which = or_(*(and_(cells.c.scope == scope, cells.c.key == key) for scope, key in batch))
         for (scope, key, strategy, factor), rows in pools.rows_where(connection, which).items():
-            yield (Level(scope, key), strategy, Factor(factor)), rows
-
-
-def totals(connection: Connection, levels: Sequence[Level]) -> Found:
-    """The cells at these levels with the evidence of all repositories in full: for statistics, no choice reads it."""
-    found = {}
-    for cell_key, rows in _at(connection, levels):
-        weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
-        if cell := cell_of(weight, value, pool_of_all(decayed(rows, None)).repositories):
-            found[cell_key] = cell
+            weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
+            if cell := cell_of(weight, value, pool_of_all(decayed(rows, None)).repositories):
+                found[Level(scope, key), strategy, Factor(factor)] = cell
     return found
 
 
