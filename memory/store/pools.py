@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from memory.model import Cell, Factor, Level
 from memory.store.bulk import BulkInsert
-from memory.store.database import Row, dialect_insert, in_batches
+from memory.store.database import dialect_insert, in_batches
 from memory.store.evidence import (
     CELL_COLUMNS,
     EVIDENCE_COLUMNS,
@@ -76,15 +76,16 @@ def lock(connection: Connection, sums: Sums) -> dict[PoolKey, tuple[int, Pool]]:
 
 
 def _lock(connection: Connection, keys: Iterable[PoolKey]) -> dict[PoolKey, tuple[int, Pool]]:
-    wanted = sorted(keys)
+    wanted, locked = sorted(keys), dict[PoolKey, tuple[int, Pool]]()
     for batch in in_batches(wanted):
-        missing = [_row(key, NEVER, Pool()) for key in batch]
+        missing = [{**dict(zip(_KEY, key, strict=True)), "period": NEVER, **Pool()._asdict()} for key in batch]
         connection.execute(dialect_insert(connection, pools).on_conflict_do_nothing(), missing)
-    return {
-        key: known
-        for batch in in_batches(wanted, 200)
-        for key, known in _locked(connection, or_(*map(_pool_is, batch))).items()
-    }
+    query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).order_by(*_ORDER)
+    for batch in in_batches(wanted, 200):
+        which = or_(*(and_(*(at == part for at, part in zip(_ORDER, key, strict=True))) for key in batch))
+        for scope, key, of, factor, whose, period, *sums in connection.execute(query.where(which).with_for_update()):
+            locked[scope, key, of, factor, whose] = (period, Pool(*sums))
+    return locked
 
 
 def update(connection: Connection, locked: Mapping[PoolKey, tuple[int, Pool]], added: Sums) -> None:
@@ -104,7 +105,7 @@ def _updated(
     """The pool of all after these additions: by the rows of their repositories and of their people alone."""
     repositories, people = {entry[0] for entry in added}, {entry[1] for entry in added}
     touched = or_(cells.c.repository.in_(repositories), cells.c.teacher.in_(people - {""}))
-    after = _rows(connection, cell_key, touched)
+    after = rows_where(connection, _evidence_of((*cell_key, EVERY_REPOSITORY)) & touched).get(cell_key, {})
     before = {entry: _less(each, added.get(entry, (0, 0))) for entry, each in after.items()}
     old, new = (_part(decayed(rows, period), repositories, people) for rows in (before, after))
     return Pool(*(whole - was + now for whole, was, now in zip(known, old, new, strict=True)))
@@ -168,14 +169,6 @@ def _write(connection: Connection, periods: Mapping[PoolKey, int], made: Mapping
         connection.execute(pools.update().where(at), rows)
 
 
-def _row(key: PoolKey, period: int, made: Pool) -> Row:
-    return {**dict(zip(_KEY, key, strict=True)), "period": period, **made._asdict()}
-
-
-def _pool_is(key: PoolKey) -> ColumnElement[bool]:
-    return and_(*(pools.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-
-
 def _evidence_of(key: PoolKey) -> ColumnElement[bool]:
     """The rows of a pool."""
     here = [cells.c[name] == value for name, value in zip(CELL_COLUMNS, key[:4], strict=True)]
@@ -190,20 +183,6 @@ def rows_where(connection: Connection, which: ColumnElement[bool]) -> Sums:
     ):
         sums.setdefault((scope, key, strategy, factor), {})[repository, teacher, period] = (weight, value)
     return sums
-
-
-def _rows(connection: Connection, cell_key: CellKey, *which: ColumnElement[bool]) -> dict[EvidenceKey, Sum]:
-    here = and_(*(cells.c[name] == value for name, value in zip(CELL_COLUMNS, cell_key, strict=True)), *which)
-    return rows_where(connection, here).get(cell_key, {})
-
-
-def _locked(connection: Connection, which: ColumnElement[bool]) -> dict[PoolKey, tuple[int, Pool]]:
-    """Stored pools, locked until the end of the transaction."""
-    query = select(*_ORDER, pools.c.period, *(pools.c[name] for name in Pool._fields)).where(which)
-    rows = connection.execute(query.order_by(*_ORDER).with_for_update()).all()
-    return {
-        (scope, key, of, factor, whose): (period, Pool(*sums)) for scope, key, of, factor, whose, period, *sums in rows
-    }
 
 
 # ── Reading
