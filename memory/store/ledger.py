@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Exists, Select, Table, case, func, select
+from sqlalchemy import Connection, Exists, Select, case, func, select
 
 from memory.errors import StoreError
 from memory.model import (
@@ -44,8 +44,10 @@ class Ledger:
 
     def append_decision(self, decision: Decision) -> bool:
         """Append a decision; False when its id is known."""
+        names = ("kind", "repository", "label", "family", "place", "after")
+        state = {name: getattr(decision.state, name) for name in names}
         with self.database.writing() as connection:
-            return insert_new(connection, decisions, _of_decision(decision))
+            return insert_new(connection, decisions, row_of(decisions, decision, **state))
 
     def append_outcome(self, outcome: Outcome, contributions: Iterable[Contribution]) -> bool:
         """Append a verdict of the tests; False, and nothing added, when this decision's outcome is known."""
@@ -67,7 +69,16 @@ class Ledger:
         by_id = {signal.id: (signal, parts) for signal, parts in given}
         with self.database.writing() as connection:
             _require_decisions(connection, (signal.decision_id for signal, _ in by_id.values()))
-            rows = [_of_signal(signal) for signal, _ in by_id.values()]
+            rows = [
+                row_of(
+                    signals,
+                    signal,
+                    actor=signal.actor.id,
+                    login=signal.actor.login,
+                    weight_millionths=round(signal.weight * MILLION),
+                )
+                for signal, _ in by_id.values()
+            ]
             new = insert_several(connection, signals, rows)
             totals.add(connection, (part for key in new for part in by_id[key][1]))
             return len(new)
@@ -201,7 +212,8 @@ class Ledger:
             totals.lock(connection)
             totals.replace(connection, totals.derived(connection, of_outcomes, of_signals))
             upsert(connection, document_row(_DERIVED, _BY, weights))
-            return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
+            counts = (select(func.count()).select_from(table) for table in (outcomes, signals, withdrawals))
+            return sum(connection.execute(count).scalar_one() for count in counts)
 
     def derived_by(self) -> str | None:
         """The weights by which the table was derived; None where it grew entry by entry from the start."""
@@ -267,10 +279,6 @@ def _about(query: Select[str, str], repository: str, decision_id: str) -> Select
     return query
 
 
-def _count(connection: Connection, table: Table) -> int:
-    return connection.execute(select(func.count()).select_from(table)).scalar_one()
-
-
 def _taken_back() -> Exists:
     retraction = signals.alias("retraction")
     return select(retraction.c.id).where(retraction.c.retracts == signals.c.id).exists()
@@ -291,21 +299,6 @@ class PolicyEvents:
         """Every event, oldest first."""
         query = select(policy_events.c.body).order_by(policy_events.c.created_at, policy_events.c.id)
         return self.database.nouns(PolicyEvent, query)
-
-
-# ── Entries as rows: the body whole, and the columns that it is found by or summed up by ─────────────────────────────
-
-
-def _of_decision(decision: Decision) -> Row:
-    state = {
-        name: getattr(decision.state, name) for name in ("kind", "repository", "label", "family", "place", "after")
-    }
-    return row_of(decisions, decision, **state)
-
-
-def _of_signal(signal: Signal) -> Row:
-    weight = round(signal.weight * MILLION)
-    return row_of(signals, signal, actor=signal.actor.id, login=signal.actor.login, weight_millionths=weight)
 
 
 def _known(connection: Connection, ids: Iterable[str]) -> set[str]:
