@@ -165,7 +165,7 @@ def _first_alike(connection: Connection, likeness: str) -> str | None:
 
 
 def _forget(connection: Connection, experience_id: str) -> bool:
-    """Blank one row, and delete all that belongs to it; False where none is known."""
+    """Blank one row, and delete all that belongs to it; False where none is known. Its first copy takes its place."""
     sequence = _next(connection)  # first, as it waits: whoever is before us may add a copy or forget this one
     if not connection.execute(select(_KNOWN).where(experiences.c.id == experience_id)).scalar_one_or_none():
         return False
@@ -174,17 +174,12 @@ def _forget(connection: Connection, experience_id: str) -> bool:
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
     own = and_(documents.c.kind.in_((REFLECTIONS, TRAJECTORIES)), documents.c.key == experience_id)
     connection.execute(delete(documents).where(own))
-    _succeed(connection, experience_id)
-    return True
-
-
-def _succeed(connection: Connection, experience_id: str) -> None:
-    """Let the first copy of an experience, if there is one, take its place."""
     copies = select(experiences.c.id).where(experiences.c.same_as == experience_id)
     heir = connection.execute(copies.order_by(experiences.c.created_at, experiences.c.id).limit(1)).scalar_one_or_none()
     if heir is not None:
         connection.execute(_changed(heir).values(same_as=None, sequence=_next(connection)))
         connection.execute(update(experiences).where(experiences.c.same_as == experience_id).values(same_as=heir))
+    return True
 
 
 def _put_vectors(connection: Connection, embedder_id: str, view: str, new: Mapping[str, Floats]) -> None:
