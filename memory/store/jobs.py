@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter, itemgetter
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
 
 from memory.errors import StoreError
 from memory.measures import JOBS_ENDED
@@ -59,8 +59,16 @@ class Inbox:
 
         False each, and nothing stored, for one whose id or body is known.
         """
+        stored = list[bool]()
         with self.database.writing() as connection:
-            return [new for alone in _without_doubles(batch) for new in _record(connection, alone)]
+            for part in _without_doubles(batch):
+                # two statements for all of it, each row in the order of its id: no deadlock
+                rows = sorted((each.id, each.event, each.received_at, each.body_hash) for each in part)
+                new = _DELIVERIES.insert_new(connection, rows)
+                fresh = (_fresh(job, each.received_at, each.id) for each in part if each.id in new for job in each.jobs)
+                _JOBS.insert(connection, sorted(fresh, key=itemgetter(0)))
+                stored += (each.id in new for each in part)
+        return stored
 
     def enqueue(self, jobs: Iterable[NewJob], *, now: datetime | None = None) -> int:
         """Add jobs that came from no delivery; returns how many ids were new. `now` defaults to the clock."""
@@ -142,7 +150,9 @@ class Inbox:
         since, waits = leased.waiting_since or now, leased.waits + 1
         with self.database.writing() as connection:
             if installation_id is not None:
-                _hold(connection, installation_id, until)
+                hold = dialect_insert(connection, holds).values(installation_id=installation_id, until=until)
+                earlier, key = holds.c.until < until, ["installation_id"]
+                connection.execute(hold.on_conflict_do_update(index_elements=key, set_={"until": until}, where=earlier))
             given_back = _given_back(now, until, reason)
             return _change(connection, leased, **given_back, waits=waits, waiting_since=since)
 
@@ -219,9 +229,7 @@ class Inbox:
                 return not alone or known.job_id == job_id
             if connection.execute(select(func.count()).where(like)).scalar_one() >= most:
                 return False
-            return bool(
-                insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
-            )
+            return insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
 
     def begin_effect(
         self, key: str, job_id: str, now: datetime, *, in_flight: timedelta = timedelta()
@@ -278,7 +286,8 @@ def _lease(
     abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
     if abandoned >= MAX_ABANDONED:
         reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
-        connection.execute(_declared_dead(job_id, abandoned, now, reason))
+        dead = {"state": JobState.DEAD, "abandoned": abandoned, "ended_at": now, "lease_until": None, "reason": reason}
+        connection.execute(update(jobs).where(jobs.c.id == job_id).values(dead))
         JOBS_ENDED.add(state=JobState.DEAD)
         reports = on_death(job_id, row.payload, reason)
         _enqueue(connection, reports, created_at=now, delivery_id=row.delivery_id)
@@ -304,15 +313,6 @@ def _without_doubles(batch: Iterable[Delivery]) -> Iterator[list[Delivery]]:
         seen |= keys
     if part:
         yield part
-
-
-def _record(connection: Connection, part: Sequence[Delivery]) -> list[bool]:
-    """Two statements for all of them. Rows are locked in the order of their ids: two writers cannot deadlock."""
-    in_lock_order = sorted((each.id, each.event, each.received_at, each.body_hash) for each in part)
-    new = _DELIVERIES.insert_new(connection, in_lock_order)
-    fresh = (_fresh(job, each.received_at, each.id) for each in part if each.id in new for job in each.jobs)
-    _JOBS.insert(connection, sorted(fresh, key=itemgetter(0)))
-    return [each.id in new for each in part]
 
 
 _ABOUT = ("repository_id", "number", "actor_id", "installation_id", "conversation", "trace")
@@ -342,27 +342,12 @@ def _given_back(now: datetime, until: datetime, reason: str) -> Row:
     return {**free, "run_after": min(max(now, until), now + LONGEST_WAIT), "reason": reason}
 
 
-def _hold(connection: Connection, installation_id: int, until: datetime) -> None:
-    """The latest end counts."""
-    insert = dialect_insert(connection, holds).values(installation_id=installation_id, until=until)
-    connection.execute(
-        insert.on_conflict_do_update(
-            index_elements=["installation_id"], set_={"until": until}, where=holds.c.until < until
-        )
-    )
-
-
 def _free(now: datetime) -> ColumnElement[bool]:
     ready = and_(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
     held = exists().where(holds.c.installation_id == jobs.c.installation_id, holds.c.until > now)
     beside = (_OTHERS.c.conversation == jobs.c.conversation, _OTHERS.c.id != jobs.c.id)
     runs = exists().where(*beside, _OTHERS.c.state == JobState.LEASED, _OTHERS.c.lease_until > now)
     return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held, ~runs)
-
-
-def _declared_dead(job_id: str, abandoned: int, now: datetime, reason: str) -> Update:
-    found = update(jobs).where(jobs.c.id == job_id)
-    return found.values(state=JobState.DEAD, abandoned=abandoned, ended_at=now, lease_until=None, reason=reason)
 
 
 def _effect(connection: Connection, key: str) -> Effect | None:
