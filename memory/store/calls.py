@@ -174,20 +174,9 @@ class Calls:
 
 
 def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
-    """The first limit that spent, reserved and wanted exceed together."""
+    """The first limit that spent, reserved and wanted exceed together, of its run, its day, or its repository's day."""
     if not limits:
         return None
-    taken = _taken(connection, wanted)
-    asked = {BudgetUnit.TOKENS: wanted.tokens, BudgetUnit.MICROS: wanted.micros}
-    for limit in limits:
-        already, more = taken[limit.scope, limit.unit], asked[limit.unit]
-        if already + more > limit.most:
-            return Exceeded(limit=limit, taken=already, wanted=more)
-    return None
-
-
-def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, BudgetUnit], int]:
-    """Spent or reserved amounts by budget, for one call: of its run, its day, its repository's day."""
     midnight = wanted.created_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     table = model_calls.c
     counted = {BudgetUnit.TOKENS: table.prompt + table.completion, BudgetUnit.MICROS: table.micros}
@@ -199,7 +188,13 @@ def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, Bud
     ).where(table.created_at >= midnight)
     run, day = (connection.execute(query).one() for query in (of_run, of_day))
     places = [(scope, unit) for scope in (Scope.RUN, Scope.DAY, Scope.REPOSITORY_DAY) for unit in counted]
-    return dict(zip(places, (*run, *day), strict=True))
+    taken = dict(zip(places, (*run, *day), strict=True))
+    asked = {BudgetUnit.TOKENS: wanted.tokens, BudgetUnit.MICROS: wanted.micros}
+    for limit in limits:
+        already, more = taken[limit.scope, limit.unit], asked[limit.unit]
+        if already + more > limit.most:
+            return Exceeded(limit=limit, taken=already, wanted=more)
+    return None
 
 
 def _spent(column: ColumnElement[int]) -> ColumnElement[int]:
