@@ -13,7 +13,6 @@ from memory.model import (
     Decision,
     Experience,
     Factor,
-    Finding,
     Outcome,
     PlanOutcome,
     Signal,
@@ -159,6 +158,8 @@ def explain(store: Store, learner: Learner, reference: str, repository: str = ""
     outcome, cells = store.ledger.outcome(decision.id), learner.cells(decision.state)
     standing = acceptance(store.ledger.live_signals([decision.id]))
     withdrawn = outcome is not None and not store.ledger.judged(decision_id=decision.id)
+    given = store.ledger.signals(decision.id)
+    retracted = {signal.retracts for signal in given}
     return Explanation(
         decision=decision,
         repository=store.name_of(decision.state.repository),
@@ -169,7 +170,9 @@ def explain(store: Store, learner: Learner, reference: str, repository: str = ""
         outcome=outcome,
         withdrawn=withdrawn,
         advantage=advantage(decision, outcome.target if outcome else None, standing),
-        signals=_feedback(store.ledger.signals(decision.id)),
+        signals=tuple(
+            ReceivedFeedback(signal=each, retracted=each.id in retracted) for each in given if not each.retracts
+        ),
         neighbours=_neighbours(store, decision),
         update=_update(decision, outcome, cells, learner.period) if outcome is not None and not withdrawn else None,
         environments=environments(store, decision.state.repository),
@@ -215,14 +218,12 @@ def _find(store: Store, reference: str, repository: str, pull: int) -> Decision 
 
 
 def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedOption, ...]:
-    if decision.state.kind is TaskKind.ISSUE:
-        belief = issue_policy.belief(decision.state, cells)
-        return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
-    if decision.state.kind is TaskKind.REVIEW:
-        belief = _posting_belief(store, decision, cells)
-        return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
-    estimates = values(decision.state, decision.available, cells, {})
-    return tuple(_option(decision, name, each.proof, each.acceptance, each.q) for name, each in estimates.items())
+    if decision.state.kind is TaskKind.REPAIR:
+        estimates = values(decision.state, decision.available, cells, {})
+        return tuple(_option(decision, name, each.proof, each.acceptance, each.q) for name, each in estimates.items())
+    is_issue = decision.state.kind is TaskKind.ISSUE
+    belief = issue_policy.belief(decision.state, cells) if is_issue else _posting_belief(store, decision, cells)
+    return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
 
 
 def _update(decision: Decision, outcome: Outcome, cells: Cells, period: int) -> ValueUpdate:
@@ -279,15 +280,11 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
 
 
 def _posting_belief(store: Store, decision: Decision, cells: Cells) -> Belief:
-    finding = _finding(store, decision)
+    sightings = store.posts.sighting_by_fingerprint(decision.subject)
+    finding = next((each.finding for each in sightings if each.decision_id == decision.id), None)
     proven = Action.INLINE_SUGGESTION in decision.available
     prior = review_policy.prior_of(finding, suggestion_proven=proven) if finding else ACCEPTANCE_PRIOR
     return believe(decision.state, PATTERN, cells, prior=prior, pseudo_counts=review_policy.PSEUDO_COUNTS)
-
-
-def _finding(store: Store, decision: Decision) -> Finding | None:
-    sightings = store.posts.sighting_by_fingerprint(decision.subject)
-    return next((s.finding for s in sightings if s.decision_id == decision.id), None)
 
 
 def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
@@ -298,11 +295,6 @@ def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
         for (level, strategy, factor), cell in sorted(cells.items(), key=lambda item: item[0][1:])
         if level == wanted and strategy in shown
     )
-
-
-def _feedback(signals: Sequence[Signal]) -> tuple[ReceivedFeedback, ...]:
-    retracted = {signal.retracts for signal in signals}
-    return tuple(ReceivedFeedback(signal=each, retracted=each.id in retracted) for each in signals if not each.retracts)
 
 
 def _neighbours(store: Store, decision: Decision) -> tuple[Experience, ...]:
