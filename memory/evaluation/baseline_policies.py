@@ -79,7 +79,10 @@ def q_learning(log: Sequence[LoggedDecision]) -> Callable[[Decision, policy.Cell
 def _learned(log: Sequence[LoggedDecision]) -> Mapping[str, Sequence[float]]:
     q: defaultdict[_Row, float] = defaultdict(float)
     chances: dict[str, Sequence[float]] = {}
-    following = _following(log)
+    of_task: defaultdict[str, list[Decision]] = defaultdict(list)
+    for entry in log:
+        of_task[entry.decision.task_id].append(entry.decision)
+    following = {one.id: next_ for each in of_task.values() for one, next_ in pairwise(each)}
     for _, _, made, outcome in sorted(_events(log), key=lambda event: event[:2]):
         if outcome is None:
             chances[made.id] = _mostly_greedy([q[made.state.label, name] for name in made.available])
@@ -89,14 +92,6 @@ def _learned(log: Sequence[LoggedDecision]) -> Mapping[str, Sequence[float]]:
             row = (made.state.label, made.chosen)
             q[row] += STEP * (outcome.target + DISCOUNT * left - q[row])
     return MappingProxyType(chances)
-
-
-def _following(log: Sequence[LoggedDecision]) -> Mapping[str, Decision]:
-    """The next decision of the same task, by the id of the one before."""
-    of_task: defaultdict[str, list[Decision]] = defaultdict(list)
-    for entry in log:
-        of_task[entry.decision.task_id].append(entry.decision)
-    return {one.id: next_ for each in of_task.values() for one, next_ in pairwise(each)}
 
 
 def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, Decision, Outcome | None]]:

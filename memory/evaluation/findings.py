@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory.intervals import effective, wilson
-from memory.model import Action, Arm, Decision, LoggedDecision, SignalKind
+from memory.model import Action, Arm, LoggedDecision, SignalKind
 from memory.policy.review_policy import PROTECTED
 from memory.rewards import verdict
 
@@ -87,7 +87,9 @@ def suppression(log: Sequence[LoggedDecision]) -> tuple[HiddenShare, ...]:
 
 def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
     could_be_shown = (e for e in log if e.decision.arm is Arm.LEARNED and not LOUD.isdisjoint(e.decision.available))
-    quiet = [e for e in could_be_shown if _likeliest(e.decision) == action]
+    quiet = [
+        e for e in could_be_shown if max(zip(e.decision.probabilities, e.decision.available, strict=True))[1] == action
+    ]
     shown = [entry for entry in quiet if entry.decision.chosen in LOUD]
     verdicts = [(entry.decision.probability, verdict(entry.signals)) for entry in shown]
     judged = [(1.0 / chance, value > 0.5) for chance, value in verdicts if value is not None]
@@ -106,7 +108,3 @@ def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
         low=low,
         high=high,
     )
-
-
-def _likeliest(decision: Decision) -> str:
-    return max(zip(decision.probabilities, decision.available, strict=True))[1]

@@ -238,17 +238,14 @@ def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, str,
     outer = {entry.decision.task_id for entry in log if EMBEDDED in entry.decision.available}
     for entry in log:
         decision = entry.decision
-        if is_retry_mode(decision.chosen) or (decision.task_id in outer and not _chooses_engine(decision)):
+        chooses_engine = any(name == EMBEDDED or name.startswith("model:") for name in decision.available)
+        if is_retry_mode(decision.chosen) or (decision.task_id in outer and not chooses_engine):
             continue
         if entry.outcome is not None:
             yield decision.created_at, 0, decision.id, entry, None
             yield entry.outcome.created_at, 1, decision.id, entry, None
         for signal in entry.signals:
             yield signal.created_at, 2, signal.id, entry, signal
-
-
-def _chooses_engine(decision: Decision) -> bool:
-    return any(name == EMBEDDED or name.startswith("model:") for name in decision.available)
 
 
 def _step(entry: LoggedDecision, outcome: Outcome, cells: policy.Cells) -> LoggedStep:

@@ -101,7 +101,9 @@ def judge(
         )
         found.append(_with_former(log, used, former, walked, each))
         worse = worse or found[-1].worse
-    use = _before(used.version, versions, {*left, used.version}) if worse else used.version
+    use, left = used.version, {*left, used.version}
+    while worse and use in left and use != CONTROL:
+        use = former_of(use, versions)
     return VersionJudgement(version=used.version, comparisons=tuple(found), use=use)
 
 
@@ -110,12 +112,6 @@ def worse_than_control(fixes: ConfidenceSequence | None, accepts: ConfidenceSequ
     if fixes is None or accepts is None:
         return False
     return accepts.high < 0.0 or (fixes.high < 0.0 and accepts.mean < 0.0)
-
-
-def _before(version: str, versions: Mapping[str, Parameters], left: Collection[str]) -> str:
-    while version in left and version != CONTROL:
-        version = former_of(version, versions)
-    return version
 
 
 def _ours(entry: LoggedDecision, used: ActiveVersion) -> bool:

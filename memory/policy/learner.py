@@ -209,7 +209,8 @@ class Learner:
         """
         decision = self._decision(decision_id)
         weight = trusted(permission, actor, is_author=is_author)
-        limited = weight > 0 and self._is_limited(actor, decision)
+        since = self._clock() - WINDOW
+        limited = weight > 0 and is_limited(*self._ledger.taught(actor.id, decision.state.label, since, TEACHING))
         return self._append(
             decision,
             Signal(
@@ -225,10 +226,6 @@ class Learner:
                 limited=limited,
             ),
         )
-
-    def _is_limited(self, actor: Actor, decision: Decision) -> bool:
-        since = self._clock() - WINDOW
-        return is_limited(*self._ledger.taught(actor.id, decision.state.label, since, TEACHING))
 
     def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
