@@ -10,7 +10,7 @@ import hashlib
 import keyword
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -213,7 +213,9 @@ def _skill(
 ) -> Skill:
     teachers = {account for each in by for account in accepting.get(each.id, ())}
     taught = TEACHING * len(by) + ACCEPTING * len(teachers)
-    rate, upper = _posterior(PRIOR_WINS + wins + taught, PRIOR_LOSSES + tries - wins)
+    successes, failures = PRIOR_WINS + wins + taught, PRIOR_LOSSES + tries - wins
+    rate = successes / (successes + failures)  # the mean of its Beta posterior
+    upper = rate + UPPER * sqrt(rate * (1.0 - rate) / (successes + failures + 1.0))
     active = SkillState.ACTIVE if teachers else SkillState.CANDIDATE
     return Skill(
         shape=shape,
@@ -226,13 +228,6 @@ def _skill(
         rate=rate,
         state=SkillState.RETIRED if upper < PRIOR_RATE else active,
     )
-
-
-def _posterior(successes: float, failures: float) -> tuple[float, float]:
-    """The mean and the upper bound of a rate under its Beta posterior."""
-    total = successes + failures
-    rate = successes / total
-    return rate, min(1.0, rate + UPPER * sqrt(rate * (1.0 - rate) / (total + 1.0)))
 
 
 def current(store: Store) -> tuple[Skill, ...]:
@@ -264,19 +259,15 @@ def fitting(
     failures of this family fits as often as it succeeds.
     """
     retired = {each.shape for each in skills if each.state is SkillState.RETIRED}
-    found: dict[EditShape, float] = {}
-    for shape, weight in (*_recalled(recalled, repository), *_on_record(usable(skills, repository, quorum), family)):
-        if weight > 0.0 and shape not in retired and teaches(shape):
-            found[shape] = max(weight, found.get(shape, 0.0))
-    return found
-
-
-def _recalled(recalled: Iterable[Recollection], repository: str) -> Iterator[tuple[EditShape, float]]:
+    fits: list[tuple[EditShape, float]] = []
     for each in recalled:
         if _is_proven(each.experience):
             own = each.experience.repository == repository
-            yield from ((shape, clipped(each.score)) for shape in _edits(each.experience) if own or is_public(shape))
-
-
-def _on_record(skills: Iterable[Skill], family: str) -> Iterator[tuple[EditShape, float]]:
-    return ((each.shape, each.rate) for each in skills if each.rate >= GOOD_RATE and family in each.families)
+            fits += [(shape, clipped(each.score)) for shape in _edits(each.experience) if own or is_public(shape)]
+    on_record = (each for each in usable(skills, repository, quorum) if each.rate >= GOOD_RATE)
+    fits += [(each.shape, each.rate) for each in on_record if family in each.families]
+    found: dict[EditShape, float] = {}
+    for shape, weight in fits:
+        if weight > 0.0 and shape not in retired and teaches(shape):
+            found[shape] = max(weight, found.get(shape, 0.0))
+    return found
