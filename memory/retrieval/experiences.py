@@ -90,7 +90,14 @@ class Experiences:
         decide on, unless people accepted it, and one that cites code of `repository` which is gone, where `read` gives the
         text of a path there. `only_here`: those of that repository alone.
         """
-        found = self._search(f"{error_type} {signature}", _place(signature), repository if only_here else "")
+        text, place = f"{error_type} {signature}", _place(signature)
+        with self._lock:
+            index = self._refreshed()
+            if index is None or not len(index):
+                return ()
+            whole, focused = self._embedder.embed([text, place])
+            views = {WHOLE: whole, FOCUS: focused}
+            found = index.search(text, place, views, lambda each: not only_here or each.repository == repository)
         ranked = self._ranked(found, error_type=error_type, family=family, repository=repository)
         return tuple(self._judged(each, repository, read) for each in ranked[:k])
 
@@ -118,20 +125,6 @@ class Experiences:
             for each in known.values()
             if newest is not None
         )
-
-    def _search(self, text: str, focus: str, repository: str) -> list[Hit]:
-        """The nearest to a text, of one repository or of any; `focus` is the part of it that says where."""
-        with self._lock:
-            index = self._refreshed()
-            if index is None or not len(index):
-                return []
-            whole, focused = self._embedder.embed([text, focus])
-            vectors = {WHOLE: whole, FOCUS: focused}
-            return index.search(text, focus, vectors, lambda entry: repository in ("", entry.repository))
-
-    def latest(self, most: int) -> list[Experience]:
-        """The latest experiences of all repositories, newest first."""
-        return self._store.experiences.all(limit=most)
 
     def at_hand(self) -> Experiences:
         """The same by words while the embedder is still being loaded, without a wait for it."""
@@ -197,22 +190,18 @@ class Experiences:
     def _judged(self, found: Recollection, repository: str, read: ReadFile | None) -> Recollection:
         """A recollection without the shape of an edit that is not to be made, or whose code is gone."""
         experience = found.experience
-        cites = read is not None and experience.repository == repository and experience.path != ""
         if experience.shape is None:
             return found
-        gone = read is not None and cites and is_stale(experience, read(experience.path))
+        own, edit = experience.repository == repository, edit_of(experience.shape)
+        gone = read is not None and own and experience.path != "" and is_stale(experience, read(experience.path))
         feedback = self._signal(experience)
-        unwanted = feedback < 0.0 or (experience.contested and feedback == 0.0)
-        weight = 0.0 if gone or unwanted else self._verdict(experience, repository)
+        weight = 0.0
+        if not gone and (feedback > 0.0 or (feedback == 0.0 and not experience.contested)):
+            alike = self._store.experiences.all(edit=edit, repository=repository, limit=MAX_JUDGED)
+            weight = verdict(map(self._signal, alike), () if own else (feedback,))
         if weight == 0.0:
             return replace(found, experience=replace(experience, shape=None))
         return replace(found, score=found.score * weight)
-
-    def _verdict(self, experience: Experience, repository: str) -> float:
-        edit, room = edit_of(experience.shape), self._store.experiences
-        here = [self._signal(each) for each in room.all(edit=edit, repository=repository, limit=MAX_JUDGED)]
-        elsewhere = [self._signal(experience)] if experience.repository != repository else []
-        return verdict(here, elsewhere)
 
     def _signal(self, experience: Experience) -> float:
         """The sum of the signals with weight about an experience: above 0 for it."""

@@ -107,10 +107,6 @@ VectorsOf = Callable[[str, Sequence[str]], Mapping[str, Floats]]
 Filter = Callable[[IndexEntry], bool]
 
 
-def _any(_entry: IndexEntry) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewWeights:
     """The weight of each ranking: by words (BM25) all of the query, and its focus; by meaning both of them again."""
@@ -210,7 +206,7 @@ class HybridIndex:
 
     def nearest(self, vector: Floats, k: int) -> list[tuple[str, float]]:
         """The `k` nearest by all of the text, nearest first, with their cosines."""
-        return self._nearest(vector, k, self._allowed(_any))
+        return self._nearest(vector, k, self._allowed(lambda _entry: True))
 
     def _nearest(self, vector: Floats, k: int, allowed: Mask) -> list[tuple[str, float]]:
         rows, cosines = self._whole.search(vector, k, allowed)

@@ -87,7 +87,7 @@ class SearchMemory:
 def _memory(case: Case, deps: RepairDeps) -> SearchMemory:
     """What is known for this kind of failure in this repository."""
     family, templates = case.failure.family, all_templates()
-    known = deps.experiences.latest(MAX_EXPERIENCES)
+    known = deps.store.experiences.all(limit=MAX_EXPERIENCES)
     fixes = {each.id for each in (*known, *(found.experience for found in case.recalled)) if each.shape}
     signals = deps.store.ledger.live_signals(sorted(fixes))
     opposed = rejected(signals)
