@@ -133,15 +133,11 @@ def accepted_runs(
 def _message(kept: KeptMessage, clean: Callable[[str], str]) -> dict[str, object]:
     message: dict[str, object] = {"role": kept.role, "content": clean(kept.text)}
     if kept.calls:
-        message["tool_calls"] = [_call(call, clean) for call in kept.calls]
+        functions = [(call.id, {"name": call.name, "arguments": clean(call.arguments)}) for call in kept.calls]
+        message["tool_calls"] = [{"id": key, "type": "function", "function": each} for key, each in functions]
     if kept.call_id:
         message["tool_call_id"] = kept.call_id
     return message
-
-
-def _call(call: KeptCall, clean: Callable[[str], str]) -> dict[str, object]:
-    function = {"name": call.name, "arguments": clean(call.arguments)}
-    return {"id": call.id, "type": "function", "function": function}
 
 
 def examples(store: Store, repositories: Collection[str], since: datetime | None = None) -> list[TrainingExample]:

@@ -138,7 +138,9 @@ def harvest(
     given: defaultdict[Pattern, list[tuple[Decision, Signal]]] = defaultdict(list)
     for decision, signal in store.ledger.standing(repository=repository):
         if _weight(signal) > 0.0:
-            given[_pattern_of(decision)].append((decision, signal))
+            state = decision.state
+            strategy = PATTERN if state.kind is TaskKind.REVIEW else decision.chosen
+            given[state.kind, state.label, strategy].append((decision, signal))
     lessons = [
         _lesson(store, repository, pattern, verdicts, link)
         for pattern, verdicts in given.items()
@@ -156,11 +158,6 @@ def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learni
         Learnings(source=one.source, lessons=tuple(each for each in one.lessons if known.isdisjoint(each.decisions)))
         for one in found
     )
-
-
-def _pattern_of(decision: Decision) -> Pattern:
-    state = decision.state
-    return state.kind, state.label, PATTERN if state.kind is TaskKind.REVIEW else decision.chosen
 
 
 def _weight(signal: Signal) -> float:

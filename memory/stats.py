@@ -13,7 +13,7 @@ from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, a
 from memory.evaluation.pooling import PooledUplift, UpliftCounts, pooled
 from memory.evaluation.rollback import current
 from memory.intervals import wilson
-from memory.model import Action, Arm, Attempt, AttemptOutcome, Decision, Factor, LoggedDecision, SignalKind, TaskKind
+from memory.model import Action, Arm, AttemptOutcome, Decision, Factor, LoggedDecision, SignalKind, TaskKind
 from memory.policy.q_table import CONTROL
 from memory.rewards import PATTERN
 from memory.skills import Skill
@@ -173,13 +173,12 @@ def mean_difference(learned: Sequence[float], control: Sequence[float]) -> ArmDi
 
 def _repairs(store: Store, log: Sequence[LoggedDecision]) -> list[tuple[Arm, int | None]]:
     """For each repair task that tried anything: its arm, and the candidates up to the proven patch, None without one."""
-    made, arms = store.tasks.attempts_of_repairs(), {entry.decision.task_id: entry.decision.arm for entry in log}
-    return [(arm, _candidates(made[task_id])) for task_id, arm in arms.items() if task_id in made]
-
-
-def _candidates(attempts: Sequence[Attempt]) -> int | None:
-    proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
-    return sum(attempt.candidates for attempt in attempts) if proven else None
+    made, found = store.tasks.attempts_of_repairs(), list[tuple[Arm, int | None]]()
+    for task_id, arm in {entry.decision.task_id: entry.decision.arm for entry in log}.items():
+        if attempts := made.get(task_id):
+            proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
+            found.append((arm, sum(each.candidates for each in attempts) if proven else None))
+    return found
 
 
 def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:

@@ -38,7 +38,9 @@ def back_up(store: Store, file: Path) -> Copied:
             unfinished = Path(aside) / "backup.db"
             with open_store(f"sqlite:///{unfinished}") as copy:
                 copied = _copy(store.database, copy)
-            _settle(unfinished)
+            with closing(sqlite3.connect(unfinished)) as connection:  # one file, without a write-ahead log
+                connection.execute("PRAGMA journal_mode=DELETE")
+                check(connection)
             unfinished.chmod(0o600)
             unfinished.rename(file)
     except OSError as error:
@@ -96,13 +98,6 @@ def _copy(source: Database, target: Store) -> Copied:
                 writing.execute(table.insert(), [dict(row) for row in batch])
                 rows += len(batch)
     return Copied(rows=rows, digest=target.ledger.cells_digest())
-
-
-def _settle(file: Path) -> None:
-    """Put the write-ahead log into the file, so that it is one file, and look whether it can be read."""
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA journal_mode=DELETE")
-        check(connection)
 
 
 def _tables() -> list[Table]:
