@@ -6,6 +6,7 @@ one level; it raises nothing, and where it fails everything stays.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import assert_never
 
@@ -20,7 +21,6 @@ from workers.agent.findings import (
     CritiqueVerdicts,
     ModelFinding,
     excerpt,
-    lower_of,
     lowered,
     shortened,
 )
@@ -172,7 +172,8 @@ def _after(candidate: ModelFinding, verdict: CritiqueVerdict) -> ModelFinding | 
 
 
 def _revised(candidate: ModelFinding, verdict: CritiqueVerdict) -> ModelFinding:
-    severity = lower_of(candidate.severity, Severity(verdict.severity or candidate.severity))
+    wanted = Severity(verdict.severity or candidate.severity)
+    severity = min(candidate.severity, wanted, key=attrgetter("rank"))
     if candidate.grave and severity is not candidate.severity:
         severity = lowered(candidate.severity)
     title = shortened(verdict.title or "", LONGEST_TITLE) or candidate.title

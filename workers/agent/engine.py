@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure, NearMiss
+from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, NearMiss
 from memory.store.documents import Trajectory
 from workers.agent.checkout import Checkout, checked
 from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finish
@@ -131,17 +131,17 @@ class LlmEngine:
         """Conclude the retry mode, and keep the whole run of a proven repair."""
         assert self._last is not None, "the loop learns from an attempt that was made"
         run, retry = self._last
-        store, task = self._deps.store, self._case.task
+        store, task, failure = self._deps.store, self._case.task, self._case.failure
         self._previous.conclude(retry, [attempt], fixed=result.fixed)
         if attempt.outcome is AttemptOutcome.PROVEN:
-            store.trajectories.add(
-                decision.id,
-                Trajectory(
-                    text=_example(self._case.failure, run.messages, attempt.patch), messages=_as_json(run.messages)
-                ),
-                owner=task.repository,
-                now=decision.created_at,
+            calls = [f"{call.name} {call.arguments[:200]}" for message in run.messages for call in message.calls]
+            head = f"{failure.error_type}: {visible_text(failure.message)[:300]}"
+            without_pictures = [{**asdict(message), "images": len(message.images)} for message in run.messages]
+            kept = Trajectory(
+                text="\n".join([head, *calls, attempt.patch]),
+                messages=json.dumps(without_pictures, ensure_ascii=False),
             )
+            store.trajectories.add(decision.id, kept, owner=task.repository, now=decision.created_at)
 
     def close(self, attempts: Sequence[Attempt]) -> EngineUse:
         """Every attempt is concluded by itself."""
@@ -189,8 +189,12 @@ class LlmEngine:
     def _unproven(self, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
         diff = self._checkout.diff()
         path = next(iter(sorted(self._checkout.edits)), "")
+        spent = run.end is RunEnd.DEADLINE or run.end in MODEL_MISSING
+        outcome = AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
+        if diff and evaluation.passed == len(self._prover.failing):
+            outcome = AttemptOutcome.UNPROVEN
         return AttemptResult(
-            outcome=self._outcome(run, evaluation, edited=bool(diff)),
+            outcome=outcome,
             candidates=run.steps,
             reflection=_reflection(self._options.model, diff, evaluation, run),
             fixed=evaluation.passed,
@@ -202,12 +206,6 @@ class LlmEngine:
 
     def _effort(self, run: Run) -> float:
         return min(run.steps / max(self._options.steps, 1), 1.0)
-
-    def _outcome(self, run: Run, evaluation: PatchEvaluation, *, edited: bool) -> AttemptOutcome:
-        if edited and evaluation.passed == len(self._prover.failing):
-            return AttemptOutcome.UNPROVEN
-        spent = run.end is RunEnd.DEADLINE or run.end in MODEL_MISSING
-        return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
 
 
 def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignment:
@@ -227,17 +225,6 @@ def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignme
     )
 
 
-def _example(failure: Failure, messages: tuple[ChatMessage, ...], patch: str) -> str:
-    """A run as an example for another one: the failure, the calls, and the patch."""
-    calls = [f"{call.name} {call.arguments[:200]}" for message in messages for call in message.calls]
-    return "\n".join([f"{failure.error_type}: {visible_text(failure.message)[:300]}", *calls, patch])
-
-
-def _as_json(messages: tuple[ChatMessage, ...]) -> str:
-    """A run's messages for training, without pictures."""
-    return json.dumps([{**asdict(message), "images": len(message.images)} for message in messages], ensure_ascii=False)
-
-
 def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | None:
     if not diff:
         return None
@@ -255,7 +242,8 @@ def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | No
 
 def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) -> str:
     """What to remember of a failed attempt, in the model's words (Reflexion, Shinn et al. 2023); the facts where it has none."""
-    facts = _facts(run, evaluation)
+    why = f": {' '.join(visible_text(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
+    facts = f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."
     if run.end in MODEL_MISSING:
         return facts
     material = [
@@ -274,12 +262,6 @@ def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) 
         return facts
     words = _plain(reply.text)
     return words if words and reply.finish is not FinishReason.REFUSED else facts
-
-
-def _facts(run: Run, evaluation: PatchEvaluation) -> str:
-    """How a run ended and the objection to what it edited, without any model's words."""
-    why = f": {' '.join(visible_text(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
-    return f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."
 
 
 def _plain(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
 
 from memory.model import Severity
+from memory.parsing import BOM
 from memory.policy.review_policy import PROTECTED
 from workers.diffs import Hunk, replace_lines, split_lines
 from workers.llm.prompt_text import data, verbatim, visible_text
@@ -93,11 +93,6 @@ def lowered(severity: Severity) -> Severity:
     return list(Severity)[max(0, severity.rank - 1)]
 
 
-def lower_of(one: Severity, other: Severity) -> Severity:
-    """The one with less harm."""
-    return min(one, other, key=attrgetter("rank"))
-
-
 LONGEST_TITLE = 90
 LONGEST_MESSAGE = 290
 """Characters of a title and its explanation together: no more is shown of any message."""
@@ -106,7 +101,6 @@ LONGEST_FINDING = 40
 """Lines of a finding; one on more is shown on its first line."""
 
 LONGEST_REPLACEMENT = 40
-_BOM = "\ufeff"
 _NO_LINES: frozenset[int] = frozenset()
 
 
@@ -202,9 +196,9 @@ def _fix(candidate: ModelFinding, text: str) -> ToolFix | None:
         return None
     if wanted.count("\n") > LONGEST_REPLACEMENT:
         return None
-    lines = split_lines(text.removeprefix(_BOM))
+    lines = split_lines(text.removeprefix(BOM))
     before, after = "".join(lines[: candidate.line - 1]), "".join(lines[candidate.end_line :])
-    replaced = replace_lines(text.removeprefix(_BOM), candidate.line, candidate.end_line, wanted)
+    replaced = replace_lines(text.removeprefix(BOM), candidate.line, candidate.end_line, wanted)
     edit = FixEdit(
         line=candidate.line,
         column=1,

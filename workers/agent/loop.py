@@ -128,11 +128,6 @@ class RunEnd(StrEnum):
     UNREADABLE = "gave no answer that could be read"
     UNAVAILABLE = "the model could not be used"
 
-    @classmethod
-    def of(cls, error: ModelError) -> RunEnd:
-        """How an error of the model ends a run."""
-        return _ENDS.get(type(error), cls.UNAVAILABLE)
-
 
 _ENDS = {
     BudgetSpent: RunEnd.BUDGET,
@@ -196,7 +191,7 @@ class AgentLoop:
         except RunOver as over:
             return self.ended(over.end, over.words)
         except ModelError as error:
-            return self.ended(RunEnd.of(error), str(error))
+            return self.ended(_ENDS.get(type(error), RunEnd.UNAVAILABLE), str(error))
 
     def step(self) -> None:
         """One reply, and what it calls for."""

@@ -158,12 +158,9 @@ LESSONS = 5
 ALIKE = 0.3
 """How near a failure is whose lessons may help; recollections below are about other things."""
 
-Recall = Callable[[str], str]
-"""What the memory has of failures like the one described, in words."""
 
-
-def recalling(memory_of: Recall) -> Tool:
-    """The tool that asks memory."""
+def recalling(memory_of: Callable[[str], str]) -> Tool:
+    """The tool that asks memory: `memory_of` says in words what it has of failures like the one described."""
 
     def recall(like: Annotated[str, Meta(min_length=1, max_length=500)]) -> str:
         """Recall earlier failures of this repository like the one you describe, with what was tried and what it brought."""

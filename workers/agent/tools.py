@@ -30,10 +30,6 @@ class Tool:
     spec: ToolSpec
     use: Callable[[str], str]
 
-    @property
-    def name(self) -> str:
-        return self.spec.name
-
 
 def tool(use: Callable[..., str]) -> Tool:
     """A function as a tool; other arguments than its parameters are refused."""
@@ -58,7 +54,7 @@ class Toolset:
     """The tools of one run, by name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {each.name: each for each in tools}
+        self._tools = {each.spec.name: each for each in tools}
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -127,18 +123,13 @@ def numbered(path: str, text: str, start: int, end: int) -> str:
 
 def _hits(checkout: Checkout, paths: Iterator[str], text: str) -> Iterator[str]:
     for path in paths:
-        whole = _text(checkout, path)
+        try:
+            whole = checkout.read(path)
+        except ToolFailed:  # one that cannot be read holds nothing
+            continue
         for number, line in enumerate(redact_lines(whole).split("\n") if text in whole else (), start=1):
             if text in line:
                 yield f"{path}:{number}: {line.strip()}"
-
-
-def _text(checkout: Checkout, path: str) -> str:
-    """A file's text; one that cannot be read has none."""
-    try:
-        return checkout.read(path)
-    except ToolFailed:
-        return ""
 
 
 def _listed(hits: Sequence[str], source: str) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memory.model import Proof, Suggestion, SuiteCount
-from memory.parsing import PARSE_ERRORS, parse_module, parsed
+from memory.parsing import BOM, PARSE_ERRORS, parse_module, parsed
 from workers.diffs import replace_lines, split_lines
 from workers.line_matching import common_start
 from workers.review.detectors.detector import Detection, FixEdit, SourceTree, ToolFix
@@ -30,8 +30,6 @@ from workers.sandbox.report import TestReport
 
 MAX_LINES = 20
 """Lines of a suggestion; a longer one has no readers."""
-
-_BOM = "\ufeff"
 
 
 def suggestion_for(fix: ToolFix, text: str, changed: frozenset[int]) -> Suggestion | None:
@@ -45,14 +43,12 @@ def difference(text: str, after: str, lines: frozenset[int]) -> Suggestion | Non
     """What makes `after` of `text`, as whole lines within `lines`, unproven; None where it reaches beyond them."""
     if after == text:
         return None
-    blocks = _whole_lines(split_lines(text), split_lines(after))
-    return next((each for each in blocks if _is_postable(each, lines) and applied(each, text) == after), None)
-
-
-def _is_postable(suggestion: Suggestion, allowed: frozenset[int]) -> bool:
-    """On these lines only, not too long, and without a byte order mark, which no comment can carry."""
-    lines = range(suggestion.start_line, suggestion.end_line + 1)
-    return allowed.issuperset(lines) and len(lines) <= MAX_LINES and _BOM not in suggestion.replacement
+    for each in _whole_lines(split_lines(text), split_lines(after)):
+        own = range(each.start_line, each.end_line + 1)
+        fits = lines.issuperset(own) and len(own) <= MAX_LINES and BOM not in each.replacement  # no comment carries one
+        if fits and applied(each, text) == after:
+            return each
+    return None
 
 
 def applied(suggestion: Suggestion, text: str) -> str:
@@ -62,7 +58,7 @@ def applied(suggestion: Suggestion, text: str) -> str:
 
 def apply_edits(text: str, edits: Sequence[FixEdit]) -> str | None:
     """`text` with every edit made; None when they overlap or point outside. A byte order mark is no column."""
-    body = text.removeprefix(_BOM)
+    body = text.removeprefix(BOM)
     starts = [0]
     for line in split_lines(body):
         starts.append(starts[-1] + len(line))
