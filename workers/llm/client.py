@@ -102,7 +102,16 @@ class BudgetedModel:
         except ModelError:
             self.calls.fail(call_id)
             raise
-        return self._settled(call_id, reply, tier.price)
+        usage, micros = reply.usage, tier.price.micros(reply.usage)
+        self.calls.settle(
+            call_id,
+            prompt=usage.prompt,
+            cached=usage.cached,
+            completion=usage.completion,
+            micros=micros,
+            estimated=usage.estimated,
+        )
+        return replace(reply, micros=micros)
 
     def _reserved(self, ask: ModelRequest, tier: PricedModel) -> str:
         most, now = most_of(ask), self.clock().astimezone(UTC)
@@ -122,18 +131,6 @@ class BudgetedModel:
             raise spent(exceeded, now)
         return wanted.id
 
-    def _settled(self, call_id: str, reply: ModelReply, price: Price) -> ModelReply:
-        usage, micros = reply.usage, price.micros(reply.usage)
-        self.calls.settle(
-            call_id,
-            prompt=usage.prompt,
-            cached=usage.cached,
-            completion=usage.completion,
-            micros=micros,
-            estimated=usage.estimated,
-        )
-        return replace(reply, micros=micros)
-
 
 def models_of(
     settings: WorkerSettings,
@@ -146,20 +143,16 @@ def models_of(
 ) -> Models:
     """The models that the settings name. Endpoints connect with their first request."""
     found, limits = tiers or tiers_of(settings), limits_of(settings)
-
-    def model(task_id: str, repository: str) -> Model:
-        return BudgetedModel(
-            tiers=found,
-            calls=store.calls,
-            limits=limits,
-            task_id=task_id,
-            repository=repository,
-            clock=clock,
-            rng=rng,
-            sleep=sleep,
-        )
-
-    return model
+    return lambda task_id, repository: BudgetedModel(
+        tiers=found,
+        calls=store.calls,
+        limits=limits,
+        task_id=task_id,
+        repository=repository,
+        clock=clock,
+        rng=rng,
+        sleep=sleep,
+    )
 
 
 def tiers_of(settings: WorkerSettings) -> Mapping[Tier, PricedModel]:

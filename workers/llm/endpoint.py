@@ -25,7 +25,6 @@ from workers.llm.errors import CallFailed, ContextOverflow, ModelError, ModelUna
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall, ToolSpec
 from workers.llm.replies import RawReply, malformed, reply_of
 from workers.llm.structured import call_in, schema_as_text, tools_as_text
-from workers.ports import Image
 from workers.redaction import REDACTED, redact
 from workers.settings import PREFIX
 
@@ -103,7 +102,15 @@ def body_of(ask: ModelRequest, model: str, features: EndpointFeatures, *, stream
     if shown.tools:
         body["tools"] = [{"type": "function", "function": _described(tool)} for tool in shown.tools]
     if shown.schema is not None:
-        body["response_format"] = _format(shown.schema)
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {
+                "name": shown.schema.name,
+                "description": shown.schema.description,
+                "schema": dict(shown.schema.parameters),
+                "strict": True,
+            },
+        }
     if stream and features.stream:
         body["stream"] = True
         body |= {"stream_options": {"include_usage": True}} if features.stream_options else {}
@@ -112,11 +119,6 @@ def body_of(ask: ModelRequest, model: str, features: EndpointFeatures, *, stream
 
 def _described(tool: ToolSpec) -> dict[str, object]:
     return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-
-
-def _format(schema: ToolSpec) -> dict[str, object]:
-    described = {"name": schema.name, "description": schema.description, "schema": dict(schema.parameters)}
-    return {"type": "json_schema", "json_schema": {**described, "strict": True}}
 
 
 def _message(message: ChatMessage, features: EndpointFeatures) -> dict[str, object]:
@@ -135,12 +137,11 @@ def _content(message: ChatMessage, features: EndpointFeatures) -> str | list[dic
         return text
     if not features.images or message.role is not ChatRole.USER:
         return "\n".join([text, *(_UNSEEN for _ in message.images)])
-    return [{"type": "text", "text": text}, *map(_picture, message.images)]
-
-
-def _picture(image: Image) -> dict[str, object]:
-    data = base64.b64encode(image.content).decode("ascii")
-    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
+    parts: list[dict[str, object]] = [{"type": "text", "text": text}]
+    for image in message.images:
+        data = base64.b64encode(image.content).decode("ascii")
+        parts.append({"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}})
+    return parts
 
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")

@@ -161,12 +161,9 @@ class _VisibleReader(HTMLParser):
 
 def verbatim(text: str) -> str:
     """A text verbatim, with invisible characters spelt out and credentials removed."""
-    return redact("".join(_shown(each) for each in text.replace("\r\n", "\n")))
-
-
-def _shown(letter: str) -> str:
-    invisible = letter not in _KEPT and unicodedata.category(letter) in _INVISIBLE
-    return f"⟨U+{ord(letter):04X}⟩" if invisible else letter
+    letters = text.replace("\r\n", "\n")
+    hidden = {each for each in set(letters) if each not in _KEPT and unicodedata.category(each) in _INVISIBLE}
+    return redact(letters.translate({ord(each): f"⟨U+{ord(each):04X}⟩" for each in hidden}))
 
 
 def data(source: str, text: str, *, code: bool = False) -> str:

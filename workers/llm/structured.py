@@ -38,8 +38,9 @@ def ask_for(model: Model, ask: ModelRequest, kind: type[T]) -> T:
     try:
         return read(reply, kind)
     except BadReply as error:
-        reply = _not_declined(model.reply(_repair(asked, reply, str(error))))
-        return read(reply, kind)
+        correction = f"{error}.\nAnswer again with the whole JSON object and nothing else."
+        turn = (ChatMessage(role=ChatRole.ASSISTANT, text=reply.text), ChatMessage(role=ChatRole.USER, text=correction))
+        return read(_not_declined(model.reply(replace(asked, messages=(*asked.messages, *turn)))), kind)
 
 
 def schema_of(kind: type[msgspec.Struct]) -> ToolSpec:
@@ -47,7 +48,11 @@ def schema_of(kind: type[msgspec.Struct]) -> ToolSpec:
     (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     strict = {name: _strict(part) for name, part in parts.items()}
     found = strict[root["$ref"].rpartition("/")[2]]
-    inside = strict if _refers(strict, root) else {name: part for name, part in strict.items() if part is not found}
+    inside = (
+        strict
+        if json.dumps(root) in json.dumps(strict)
+        else {name: part for name, part in strict.items() if part is not found}
+    )
     found = found | ({"$defs": inside} if inside else {})
     return ToolSpec(name=kind.__name__, description=str(found.pop("description", "")), parameters=found)
 
@@ -68,12 +73,6 @@ def _not_declined(reply: ModelReply) -> ModelReply:
             f"the model declined: {_line(reply.text)}" if reply.text else "the model declined to answer"
         )
     return reply
-
-
-def _repair(ask: ModelRequest, reply: ModelReply, error: str) -> ModelRequest:
-    correction = f"{error}.\nAnswer again with the whole JSON object and nothing else."
-    turn = (ChatMessage(role=ChatRole.ASSISTANT, text=reply.text), ChatMessage(role=ChatRole.USER, text=correction))
-    return replace(ask, messages=(*ask.messages, *turn))
 
 
 def _one_object(text: str) -> str:
@@ -112,10 +111,6 @@ def _strict_value(key: str, value: object) -> object:
     if isinstance(value, list):
         return [_strict(part) if isinstance(part, Mapping) else part for part in value]
     return value
-
-
-def _refers(node: object, reference: object) -> bool:
-    return json.dumps(reference) in json.dumps(node)
 
 
 def _line(text: str) -> str:
@@ -193,10 +188,9 @@ def _described(tool: ToolSpec) -> str:
 
 def _with_instructions(messages: Sequence[ChatMessage], words: str) -> tuple[ChatMessage, ...]:
     """The messages with words at the end of the first one of the system, which is made where there is none."""
-    first = messages[0] if messages and messages[0].role is ChatRole.SYSTEM else None
-    if first is None:
-        return (ChatMessage(role=ChatRole.SYSTEM, text=words), *messages)
-    return (replace(first, text=f"{first.text}\n\n{words}"), *messages[1:])
+    if messages and messages[0].role is ChatRole.SYSTEM:
+        return (replace(messages[0], text=f"{messages[0].text}\n\n{words}"), *messages[1:])
+    return (ChatMessage(role=ChatRole.SYSTEM, text=words), *messages)
 
 
 def _without_calls(message: ChatMessage, names: dict[str, str]) -> ChatMessage:
