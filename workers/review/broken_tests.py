@@ -148,8 +148,9 @@ class TestComparison:
 
     def _at_head(self, reaching: Sequence[str]) -> TestReport:
         """The results of the files that reach the change, and of the others where there was time for all."""
-        reaching = [file for file in reaching if self.head.holds(file)]
-        if not reaching or self._all_tests() <= set(reaching):
+        tree, reaching = self.head.tree, [file for file in reaching if self.head.holds(file)]
+        every = {str(file.relative_to(tree)) for file in python_files(tree) if is_test_file(file.name)}
+        if not reaching or every <= set(reaching):
             self.progress("running all tests")
             return self._run(self.head, ()).report
         more = len(reaching) - 1
@@ -162,10 +163,6 @@ class TestComparison:
         rest = self._run(self.head, ()).report
         known = {result.id for result in rest.results}
         return replace(rest, results=(*rest.results, *(each for each in first.results if each.id not in known)))
-
-    def _all_tests(self) -> set[str]:
-        tree = self.head.tree
-        return {str(file.relative_to(tree)) for file in python_files(tree) if is_test_file(file.name)}
 
     def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
         """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""

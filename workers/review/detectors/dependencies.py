@@ -127,7 +127,10 @@ def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
         place = next((number for number in places if _is_on(each, lines[number - 1])), None)
         if place is not None:
             yield from _of_one(path, place, each, known=each.name in known, rest_is_pinned=rest_is_pinned)
-    yield from _indexes(path, lines, added, delta.base.get(path, ""))
+    old_urls = {url for _, url in _urls(path, split_lines(delta.base.get(path, "")))}
+    for number, url in _urls(path, lines):
+        if number in delta.added[path] and not _PYPI.match(url) and url not in old_urls:
+            yield _finding(path, number, EXTRA_INDEX)
 
 
 def _index(lines: Sequence[str], numbers: Sequence[int]) -> Mapping[str, list[int]]:
@@ -160,13 +163,6 @@ def _of_one(path: str, line: int, needed: Needed, *, known: bool, rest_is_pinned
         yield _finding(path, line, UNTRACED, needed.name)
     elif rest_is_pinned and not (needed.pinned or needed.source):
         yield _finding(path, line, UNPINNED, needed.name)
-
-
-def _indexes(path: str, lines: Sequence[str], added: Sequence[int], before: str) -> Iterator[RawFinding]:
-    wanted, old = set(added), {url for _, url in _urls(path, split_lines(before))}
-    for number, url in _urls(path, lines):
-        if number in wanted and not _PYPI.match(url) and url not in old:
-            yield _finding(path, number, EXTRA_INDEX)
 
 
 def _urls(path: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -142,8 +142,9 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
     length = ("--line-length", str(options.line_length)) if options.line_length else ()
     ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
     left_out = (*(RUFF_IGNORE if options.select is None else ()), *options.ignore)
+    selected = RUFF_SELECT if options.select is None else (*RUFF_ALWAYS, *options.select)
     selection = (
-        *("--select", ",".join((*_selected(options), *options.extend_select))),
+        *("--select", ",".join((*selected, *options.extend_select))),
         *(("--ignore", ",".join(left_out)) if left_out else ()),  # ruff refuses an empty list
         *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
     )
@@ -164,11 +165,6 @@ def _settings(lists: Mapping[str, Sequence[str]], own: Mapping[str, str | list[s
             yield f"{key} = [{', '.join([*map(json.dumps, lists.get(key, ())), *given])}]"
         else:
             yield f"{key} = {given}"
-
-
-def _selected(options: RuffOptions) -> tuple[str, ...]:
-    """Our own rules, or those that the repository selects beside what no choice leaves out."""
-    return RUFF_SELECT if options.select is None else (*RUFF_ALWAYS, *options.select)
 
 
 def ruff_findings(completed: CompletedRun, *, everything: bool = False) -> Detection:
@@ -319,15 +315,13 @@ class Configured:
 
     def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            completed = run_command(self._sandbox, self._command(some), tree, some, show=self._tool.show)
+            files = [f"./{path}" for path in some]
+            command = [sys.executable if word == "python" else word for word in self._tool.command]
+            at = command.index("{files}") if "{files}" in command else len(command)
+            command[at : at + 1] = files
+            completed = run_command(self._sandbox, tuple(command), tree, some, show=self._tool.show)
             sources = {path: tree.sources[path] for path in some}
             reported = Reported(tool=self._tool.name, sources=sources, category=Category(self._tool.category))
             return Detection(findings=tuple(findings_in(completed, self._tool.format, reported)))
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
-
-    def _command(self, paths: Sequence[str]) -> tuple[str, ...]:
-        files = [f"./{path}" for path in paths]
-        command = [sys.executable if word == "python" else word for word in self._tool.command]
-        at = command.index("{files}") if "{files}" in command else len(command)
-        return (*command[:at], *files, *command[at + 1 :])

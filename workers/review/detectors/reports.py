@@ -171,15 +171,13 @@ def _of_sarif(text: str, reported: Reported) -> list[RawFinding]:
     version, runs = field(log, "version", str), field(log, "runs", list)
     if not version.startswith("2.1"):
         raise DetectorFailed(f"{reported.tool} wrote SARIF {version[:20]}; 2.1 is read")
-    return [found for run in runs for each in _results(run, reported) if (found := _of_result(each, run, reported))]
-
-
-def _results(run: object, reported: Reported) -> list[object]:
-    invocations = field(run, "invocations", list, [])
-    successful = all(field(each, "executionSuccessful", bool, True) for each in invocations)
-    if not successful or below(run, "results") is None:
-        raise DetectorFailed(f"{reported.tool} says that it did not succeed")
-    return field(run, "results", list)
+    for run in runs:
+        invocations = field(run, "invocations", list, [])
+        successful = all(field(each, "executionSuccessful", bool, True) for each in invocations)
+        if not successful or below(run, "results") is None:
+            raise DetectorFailed(f"{reported.tool} says that it did not succeed")
+    results = [(each, run) for run in runs for each in field(run, "results", list)]
+    return [found for each, run in results if (found := _of_result(each, run, reported))]
 
 
 def _of_result(result: object, run: object, reported: Reported) -> RawFinding | None:
@@ -194,6 +192,7 @@ def _of_result(result: object, run: object, reported: Reported) -> RawFinding | 
     path = reported.path(_uri(below(place, "artifactLocation"), run))
     level = field(result, "level", str, "") or field(rule, "defaultConfiguration.level", str, "warning")
     score = below(rule, "properties.security-severity")
+    tags = [str(tag).lower() for tag in field(rule, "properties.tags", list, [])]
     return reported.finding(
         path,
         _of_region(below(place, "region"), path, run, reported),
@@ -201,7 +200,7 @@ def _of_result(result: object, run: object, reported: Reported) -> RawFinding | 
         severity=_severity(level, str(score)),
         message=field(result, "message.text", str, ""),
         fix=_fix(result, path, run, reported),
-        category=Category.SECURITY if score else _category(rule),
+        category=Category.SECURITY if score else next((_CATEGORIES[tag] for tag in tags if tag in _CATEGORIES), None),
     )
 
 
@@ -212,11 +211,6 @@ def _rule(name: str, result: object, run: object) -> object:
     if 0 <= index < len(rules):
         return rules[index]
     return next((each for each in rules if below(each, "id") == name), None)
-
-
-def _category(rule: object) -> Category | None:
-    tags = (str(tag).lower() for tag in field(rule, "properties.tags", list, []))
-    return next((_CATEGORIES[tag] for tag in tags if tag in _CATEGORIES), None)
 
 
 def _uri(place: object, run: object) -> str:

@@ -130,7 +130,7 @@ def _finding(path: str, line: int, anchor: str, secret: _Secret) -> RawFinding:
 
 def secrets_in(path: str, text: str) -> list[_Secret]:
     """Every secret in the text of a file, in order, none inside another."""
-    quiet = _is_quiet(path)
+    quiet = _EXAMPLE_PATH.search(path) is not None or is_lock_file(path)  # what looks like a secret is expected there
     known = [secret for secret in _known(text) if _is_reported(secret, text, quiet=quiet)]
     named = [] if quiet else list(_passwords(path, text))
     taken = bytearray(len(text))
@@ -163,11 +163,6 @@ def _is_reported(secret: _Secret, text: str, *, quiet: bool) -> bool:
         password = value.partition(":")[2]
         return not _CODE.search(password) and entropy(password) >= _MIN_ENTROPY
     return entropy(value) >= _MIN_ENTROPY
-
-
-def _is_quiet(path: str) -> bool:
-    """Whether what merely looks like a secret is expected there."""
-    return _EXAMPLE_PATH.search(path) is not None or is_lock_file(path)
 
 
 def has_checksum(token: str) -> bool:

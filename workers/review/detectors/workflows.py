@@ -68,7 +68,9 @@ class _File:
             yield from (_entries(step) for step in _items(_entries(holder).get("steps")))
 
     def added_in(self, node: yaml.Node) -> list[int]:
-        return [line for line in _lines_of(node) if line in self.added and line <= len(self.lines)]
+        first, end = node.start_mark.line + 1, node.end_mark.line + 1  # the end mark of a block is on the line after it
+        lines = range(first, max(first + 1, end + (node.end_mark.column > 0)))
+        return [line for line in lines if line in self.added and line <= len(self.lines)]
 
 
 class Workflows:
@@ -178,7 +180,8 @@ def _printed(file: _File) -> Iterator[RawFinding]:
         names = {name for name, value in _entries(step.get("env")).items() if _SECRET.search(_text_of(value))}
         for line in file.added_in(script):
             source = file.lines[line - 1]
-            if _prints(source) and (_SECRET.search(source) or not names.isdisjoint(_variables(source))):
+            read = {match[1] or match[2] for match in _VARIABLE.finditer(source)}
+            if _prints(source) and (_SECRET.search(source) or not names.isdisjoint(read)):
                 message = "A secret is written to the log; the mask that hides it misses any encoding or part of it."
                 yield _finding(file, line, PRINTED, Severity.MAJOR, message)
 
@@ -188,11 +191,6 @@ def _prints(source: str) -> bool:
     first, *others = source.split("${{")
     bare = re.sub(r":\s*[|>][-+]?\s*$", "", first + "".join(each.partition("}}")[2] for each in others))
     return _PRINTS.match(source) is not None and _LEADS_ON.search(bare) is None
-
-
-def _variables(source: str) -> set[str]:
-    """The names of the variables that a line of a script reads."""
-    return {match[1] or match[2] for match in _VARIABLE.finditer(source)}
 
 
 def _self_hosted(file: _File) -> Iterator[RawFinding]:
@@ -261,9 +259,3 @@ def _text_of(node: yaml.Node | None) -> str:
 def _words(node: yaml.Node | None) -> set[str]:
     """A scalar, the items of a sequence, or the keys of a mapping: the ways to write a list of names."""
     return {_text_of(node)} - {""} | {_text_of(item) for item in _items(node)} | set(_entries(node))
-
-
-def _lines_of(node: yaml.Node) -> range:
-    """The lines that a node covers, from 1; a block's end mark is on the line after it."""
-    first, end = node.start_mark.line + 1, node.end_mark.line + 1
-    return range(first, max(first + 1, end + (node.end_mark.column > 0)))
