@@ -102,20 +102,12 @@ class RuffOptions:
 
     def is_ignored(self, rule: str, path: str) -> bool:
         """Whether the repository ignores a rule in a file, or all of the file, by ruff's patterns: a star crosses folders."""
-        if not _SECURITY.fullmatch(rule) and self._excludes(path):
-            return True
-        codes = (
-            code
-            for pattern, all_of_them in self.per_file_ignores.items()
-            if _fits(path, pattern)
-            for code in all_of_them
-        )
-        return any(is_of(rule, code) for code in codes)
-
-    def _excludes(self, path: str) -> bool:
-        """Whether a pattern fits the file or a folder that it is in."""
         places = (path, *(str(place) for place in PurePosixPath(path).parents))
-        return any(_fits(place, pattern) for pattern in self.excluded for place in places)
+        excluded = any(_fits(place, pattern) for pattern in self.excluded for place in places)
+        if excluded and not _SECURITY.fullmatch(rule):
+            return True
+        fitting = (codes for pattern, codes in self.per_file_ignores.items() if _fits(path, pattern))
+        return any(is_of(rule, code) for codes in fitting for code in codes)
 
 
 def _fits(path: str, pattern: str) -> bool:

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from memory.parsing import parsed
 from workers.diffs import split_lines
@@ -57,7 +56,9 @@ def what_is_untested(
     runs = _Runs(comparison, [reaching, ()] if reaching else [()], time.monotonic() + SECONDS)
     statements = {path: runnable(head[path], delta.added.get(path, frozenset())) for path in code}
     ran = runs.lines(statements)
-    code = [path for path in code if ran is not None and (ran[path] or _is_in_package(comparison.head.tree / path))]
+    tree = comparison.head.tree
+    in_package = {path for path in code if exists((tree / path).with_name("__init__.py"))}
+    code = [path for path in code if ran is not None and (ran[path] or path in in_package)]
     if ran is None or not code:
         return None
     missed = {path: [each.start for each in statements[path] if ran[path].isdisjoint(each)] for path in code}
@@ -72,10 +73,6 @@ def _is_changed_code(path: str, before: str | None, after: str) -> bool:
     if not path.endswith(".py") or is_test(path):
         return False
     return before is None or not changes_no_code(VERSION.sub("", before), VERSION.sub("", after))
-
-
-def _is_in_package(file: Path) -> bool:
-    return exists(file.with_name("__init__.py"))
 
 
 @dataclass(frozen=True, slots=True)
