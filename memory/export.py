@@ -182,7 +182,7 @@ def _remarks(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Itera
             prompt=review_prompt(finding),
             completion=remark(finding),
             verdict=opinion,
-            proven=finding.suggestion is not None and finding.suggestion.proof is not None,
+            proven=finding.proven,
             why="judged by maintainers",
             decision=decision,
         )

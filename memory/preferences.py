@@ -41,9 +41,8 @@ class PreferenceOption:
 
 def option_of_finding(finding: Finding) -> PreferenceOption:
     suggestion = finding.suggestion
-    proven = suggestion is not None and suggestion.proof is not None
     return PreferenceOption(
-        prior=prior_of(finding, suggestion_proven=proven),
+        prior=prior_of(finding, suggestion_proven=finding.proven),
         features={
             "severity": finding.severity.rank / (len(Severity) - 1),
             f"rule={finding.rule}": 1.0,
@@ -51,7 +50,7 @@ def option_of_finding(finding: Finding) -> PreferenceOption:
             f"tool={finding.tool}": 1.0,
             f"path={path_class(finding.path)}": 1.0,
             "suggested": float(suggestion is not None),
-            "proven": float(proven),
+            "proven": float(finding.proven),
             "size": log1p(len(suggestion.replacement.splitlines()) if suggestion else 0) / 3.0,
         },
     )

@@ -50,6 +50,11 @@ class Finding:
     suggestion: Suggestion | None = None
     own_linter: bool = False
 
+    @property
+    def proven(self) -> bool:
+        """Whether its suggestion was applied and tested."""
+        return self.suggestion is not None and self.suggestion.proof is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingLocation:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from memory.model import Action, Finding, TaskKind
+from memory.model import Action, TaskKind
 from memory.policy.review_policy import PostingDecision
 from workers.errors import CannotRun, Gone, JobStopped, Retryable
 from workers.flows.checks import begin_check, end_check
@@ -205,15 +205,10 @@ def _reopened(this: Round, reviewed: Reviewed) -> Round:
     """A user who asks again gets what could not be shown before: suggestions that are now proven."""
     if not this.job.commanded:
         return this
-    proven = {finding.fingerprint for finding in reviewed.findings if _is_proven(finding)}
-    unproven = {sighting.finding.fingerprint for sighting in this.earlier_findings}
-    unproven -= {sighting.finding.fingerprint for sighting in this.earlier_findings if _is_proven(sighting.finding)}
-    again = proven & unproven
+    proven = {finding.fingerprint for finding in reviewed.findings if finding.proven}
+    known = {each.finding.fingerprint: each.finding.proven for each in this.earlier_findings}
+    again = {fingerprint for fingerprint in proven if not known.get(fingerprint, True)}
     return replace(this, earlier_findings=tuple(s for s in this.earlier_findings if s.finding.fingerprint not in again))
-
-
-def _is_proven(finding: Finding) -> bool:
-    return finding.suggestion is not None and finding.suggestion.proof is not None
 
 
 def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision]) -> ReviewPlan:

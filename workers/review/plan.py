@@ -235,7 +235,7 @@ def decide(
             repository,
             finding,
             arm=arm,
-            suggestion_proven=finding.suggestion is not None and finding.suggestion.proof is not None,
+            suggestion_proven=finding.proven,
             slots_left=slots,
             learnings=learnings,
             past=past.get(finding.fingerprint),
