@@ -38,8 +38,7 @@ from workers.flows.outcomes import (
 )
 from workers.flows.pinning import later_jobs
 from workers.flows.replies import post_comment, reply_to_outsider
-from workers.flows.review_cache import cache_owner
-from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED
+from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, cache_owner
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.job_context import JobContext

@@ -18,12 +18,13 @@ from workers.flows.outcomes import record_endings
 from workers.flows.pinning import outdated, taken_over, track_unknown_head
 from workers.flows.posting import post, post_skipped
 from workers.flows.replies import acknowledge, may_command, post_comment, reply_to_outsider
-from workers.flows.review_cache import cached_review, forget_review
 from workers.flows.reviewed_change import choose, known_learnings, read_change, reviewer
 from workers.flows.rounds import (
     REPAIR_OF_REVIEW,
     REVIEWED,
     Round,
+    cache_owner,
+    cached_review,
     ended_rounds,
     missed,
     summary_of,
@@ -107,7 +108,7 @@ def _decide_and_post(this: Round, read: Reviewed) -> None:
     plan = _plan(this, reviewed, decided)
     post(this, reviewed, decided, plan)
     this.context.store.tasks.finish(this.task.id, REVIEWED, summary_of(reviewed, silent=this.silent))
-    forget_review(this)
+    this.context.store.review_cache.remove_of(cache_owner(this.task.repository, this.pull.number))
 
 
 REVIEWS_FOR_OUTSIDERS = 200

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
+from memory.errors import StoreError
 from memory.model import Decision, Finding, FindingLocation, Sighting, Task, location_of
 from memory.store.tasks import StoredTask
 from workers.diffs import Change, FileStatus, parse_diff
@@ -298,3 +302,36 @@ def _seen_then(this: Round, last: EndedRound, change: Change, doubtful: Sequence
             tools=this.context.settings.review_tools,
         )
     return seen_before(then.findings, doubtful, change)
+
+
+# ── What a round read, kept until it ends: a retry, or the round that takes over, goes on from there ───────────────────
+
+CACHE_VERSION = 2
+"""A changed meaning of what is cached is a new version."""
+
+
+def cached_review(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
+    """What this round reads, or what was read for it before, under the same commits, rights and configuration."""
+    key, store = _cache_key(this), this.context.store
+    with suppress(StoreError):  # of another version of ours
+        if (known := store.review_cache.get(key, Reviewed)) is not None:
+            this.context.progress("going on from what was read before")
+            return known
+    reviewed = read()
+    store.review_cache.put(
+        key, reviewed, owner=cache_owner(this.task.repository, this.pull.number), now=this.context.clock()
+    )
+    return reviewed
+
+
+def cache_owner(repository: str, number: int) -> str:
+    """Who owns what is cached of a pull request."""
+    return f"{repository}#{number}"
+
+
+def _cache_key(this: Round) -> str:
+    rights = f"{this.may_run_tests}:{this.may_ask_model}:{this.context.settings.model}"
+    chosen = msgspec.json.encode(this.context.configuration, order="deterministic")
+    digest = hashlib.sha256(f"{rights}:{this.pull.title}:{this.pull.body}".encode() + chosen).hexdigest()[:16]
+    owner = cache_owner(this.task.repository, this.pull.number)
+    return f"{CACHE_VERSION}:{owner}:{this.pull.base_sha}:{this.task.sha}:{digest}"
