@@ -47,21 +47,14 @@ def run(job: AnswerCommand | AnswerQuestion | ShareLearnings, context: JobContex
 
 def _reply(job: AnswerCommand | AnswerQuestion | ShareLearnings, github: GitHub, context: JobContext) -> str:
     match job:
-        case AnswerCommand():
-            return _answer_text(job, context)
         case AnswerQuestion():
             return _question_text(job, github, context)
         case ShareLearnings():
             return _shared(job, context, github)
-
-
-def _answer_text(job: AnswerCommand, context: JobContext) -> str:
-    bot_name = context.settings.bot_name
-    if job.problem:
-        return conversation.misunderstood(job.problem, job.suggestion, bot_name)
-    if job.command == "why":
-        return _why(job, context)
-    return conversation.help_text(bot_name)
+        case AnswerCommand() if job.problem:
+            return conversation.misunderstood(job.problem, job.suggestion, context.settings.bot_name)
+        case AnswerCommand():
+            return _why(job, context) if job.command == "why" else conversation.help_text(context.settings.bot_name)
 
 
 def _why(job: AnswerCommand, context: JobContext) -> str:
@@ -128,24 +121,17 @@ def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobCon
 
 
 def _about(job: AnswerQuestion, change: str, context: JobContext) -> tuple[tuple[str, str], ...]:
-    """The context of the question: our finding, the change, the text of the issue."""
+    """The context of the question: the finding of its review thread, the change, the text of the issue."""
     from workers.llm.prompt_text import rendered_text, truncated, visible_text
 
-    found = [("finding", text) for text in _findings(job, context)]
+    post = context.store.posts.find(job.repository.key, PostKind.REVIEW_COMMENT, job.thread) if job.thread else None
+    sightings = context.store.posts.sightings(job.repository.key, job.number) if post else []
+    findings = [each.finding for each in sightings if post is not None and each.decision_id in post.decision_ids]
+    found = [("finding", f"{each.path}:{each.line} {each.rule}: {each.message}") for each in findings]
     found += [("change", truncated(change, LONGEST_DIFF))] if change else []
     if job.title and not job.on_pull:
         found.append(("issue", f"{visible_text(job.title)}\n\n{truncated(rendered_text(job.body))}"))
     return tuple(found)
-
-
-def _findings(job: AnswerQuestion, context: JobContext) -> list[str]:
-    """The findings of the question's review thread; none in the conversation of a pull request."""
-    if not job.thread:
-        return []
-    post = context.store.posts.find(job.repository.key, PostKind.REVIEW_COMMENT, job.thread)
-    visible_text = context.store.posts.sightings(job.repository.key, job.number) if post else []
-    about = [s.finding for s in visible_text if post is not None and s.decision_id in post.decision_ids]
-    return [f"{each.path}:{each.line} {each.rule}: {each.message}" for each in about]
 
 
 BRANCH = "apprentice/learnings"
