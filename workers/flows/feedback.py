@@ -192,14 +192,21 @@ DISLIKED = frozenset({"-1", "confused"})
 
 
 def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
-    """Find the suggestions that the new commits apply; at the close, read the reactions once more and stop watching."""
+    """Find the suggestions that the new commits apply; at the close, read the reactions once more and stop watching.
+
+    What a merge leaves unchanged is recorded if its last commit was reviewed.
+    """
     repository = job.repository.key
     if job.closed:
         context.store.review_cache.remove_of(cache_owner(repository, job.number))
     else:
         context.store.posts.watch_again(repository, job.number)
     if job.merged:
-        _record_left_unchanged(job, context)
+        rounds = context.store.tasks.ended(TaskKind.REVIEW, repository, job.number)
+        left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
+        if left and any(each.task.sha == job.head_sha and each.status == REVIEWED for each in rounds):
+            permission = context.connect(job.repository).permission(job.actor)
+            record_left_unchanged(left, job.actor, permission, context)
         record_reverts(job, context)
     watched = [post for post in context.store.posts.on(repository, job.number) if post.watched]
     if not watched:
@@ -233,15 +240,6 @@ def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
-    """Record the findings that a merge left unchanged, if the last commit was reviewed."""
-    rounds = context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, job.number)
-    left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
-    if left and any(each.task.sha == job.head_sha and each.status == REVIEWED for each in rounds):
-        actor = job.actor
-        record_left_unchanged(left, actor, context.connect(job.repository).permission(actor), context)
-
-
 def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
     """GitHub sends no event for an applied suggestion, so compare the new head with each suggestion."""
     sightings = _sightings(job, context)
@@ -256,22 +254,15 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
         mirror.fetch(job.head_sha)
     except Gone:  # pushed over meanwhile: nothing can be compared
         return
-    actor = job.actor
-    permission = github.permission(actor)
-    author = github.pull(job.number).author.id == actor.id
+    permission = github.permission(job.actor)
+    author = github.pull(job.number).author.id == job.actor.id
     for post in suggesting:
         seen = sightings.get(post.fingerprint)
         applied = _applied(seen, sightings, mirror, job) if seen else _repair_applied(post, mirror, job, context)
         if applied:
+            kind, source = SignalKind.SUGGESTION_APPLIED, f"applied:{post.github_id}"
             for decision in post.decision_ids:
-                context.learner.record_signal(
-                    decision,
-                    SignalKind.SUGGESTION_APPLIED,
-                    actor,
-                    permission,
-                    f"applied:{post.github_id}",
-                    is_author=author,
-                )
+                context.learner.record_signal(decision, kind, job.actor, permission, source, is_author=author)
 
 
 def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:

@@ -111,7 +111,9 @@ def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition
     while calls > 0:
         page, calls = hook.deliveries(cursor), calls - 1
         missing = _missing(context, page, oldest, newest)
-        if missing and not cursor and _is_down(page):
+        newest_status = page.deliveries[0].status if page.deliveries else HTTPStatus.ACCEPTED
+        answers = newest_status in REFUSED or HTTPStatus.OK <= newest_status < HTTPStatus.MULTIPLE_CHOICES
+        if missing and not cursor and not answers:  # the web process is down: requests would fail as well
             _request(context, hook, missing[0])  # if it arrives, the next comparison requests the others
             return
         _request_all(context, hook, missing[:calls])
@@ -135,12 +137,6 @@ def _missing(context: JobContext, page: HookLogPage, oldest: datetime, newest: d
             latest.setdefault(each.guid, each)
     unknown = context.store.inbox.unknown_deliveries(list(latest))
     return [each for each in latest.values() if each.guid in unknown and context.store.inbox.effect(_key(each)) is None]
-
-
-def _is_down(page: HookLogPage) -> bool:
-    """Whether the web process did not answer the newest attempt: requests would fail as well."""
-    status = page.deliveries[0].status if page.deliveries else HTTPStatus.ACCEPTED
-    return status not in REFUSED and not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def _request_all(context: JobContext, hook: MintingClient, missing: Sequence[HookDelivery]) -> None:
