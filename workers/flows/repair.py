@@ -33,7 +33,6 @@ from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.sandbox.checkout_files import is_test_file
-from workers.sandbox.run_tests import Project
 from workers.work_tree import MAX_DIFFERING
 
 if TYPE_CHECKING:
@@ -46,7 +45,13 @@ MAX_LENGTH = 20_000
 
 def issue_test(body: str) -> str | None:
     """The first Python block that parses and defines a pytest test; None where there is none."""
-    return next((code for code in _blocks(body) if len(code) <= MAX_LENGTH and _defines_test(code)), None)
+    for code in _blocks(body):
+        tree = parsed(code) if len(code) <= MAX_LENGTH else None
+        nodes = ast.walk(tree) if tree else ()
+        functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        if any(function.name.startswith("test") for function in functions):
+            return code
+    return None
 
 
 def _blocks(body: str) -> Iterator[str]:
@@ -60,13 +65,6 @@ def _blocks(body: str) -> Iterator[str]:
             code.append(f"{line}\n")
         elif opens := _OPENS.fullmatch(line.rstrip()):
             mark, code = opens[1], []
-
-
-def _defines_test(code: str) -> bool:
-    tree = parsed(code)
-    nodes = ast.walk(tree) if tree else ()
-    functions = ast.FunctionDef | ast.AsyncFunctionDef
-    return any(isinstance(node, functions) and node.name.startswith("test") for node in nodes)
 
 
 def named_tests(text: str) -> tuple[str, ...]:
@@ -134,8 +132,12 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
         post_comment(job.number, repairs.proposed_already(there), case.key("answer"), context, github)
         return ()
     acknowledge(job, context, github)
-    repaired = _known(case, context) or _repair(case, context)
-    _publish(case, repaired, context)
+    stored = context.store.tasks.get(case.task.id)  # of an earlier worker that died before everything was published
+    repaired = load(Repaired, stored.summary) if stored and stored.status else _repair(case, context)
+    answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
+    comment = post_comment(job.number, answer + in_answer(case.wrong), case.key("answer"), context, github)
+    if repaired.attempts:
+        _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
     return ()
 
 
@@ -195,12 +197,6 @@ def _wanted(job: Fix) -> tuple[object, ...]:
     return job.body, job.guidance, issue_test(job.comment), named_tests(job.comment)
 
 
-def _known(case: RepairRequest, context: JobContext) -> Repaired | None:
-    """The result of an earlier worker that died before everything was published."""
-    stored = context.store.tasks.get(case.task.id)
-    return load(Repaired, stored.summary) if stored and stored.status else None
-
-
 def _repair(case: RepairRequest, context: JobContext) -> Repaired:
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
@@ -209,7 +205,11 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
         named = named_tests(f"{case.job.comment}\n{case.job.body}")
         before = _before(case)
         about = {*case.added_tests, *(test.partition("::")[0] for test in named)} or before.keys()
-        project = _project(tree, case, about, context)
+        commit = Commit(case.mirror.directory, case.task.sha)
+        try:
+            project = context.project(tree, case.task.repository, changed=about, commit=commit)
+        except BadInput as error:  # the place of the checkout on this machine stays private
+            raise BadInput(str(error).replace(str(tree), "this repository")) from error
         deps = context.for_task(f"repair:{case.task.number}").repair_deps()
         llm = context.llm_options(
             case.task,
@@ -237,14 +237,6 @@ def _before(case: RepairRequest) -> dict[str, bytes | None]:
         return found
 
 
-def _project(tree: Path, case: RepairRequest, changed: Collection[str], context: JobContext) -> Project:
-    commit = Commit(case.mirror.directory, case.task.sha)
-    try:
-        return context.project(tree, case.task.repository, changed=changed, commit=commit)
-    except BadInput as error:  # the place of the checkout on this machine stays private
-        raise BadInput(str(error).replace(str(tree), "this repository")) from error
-
-
 def _add(tree: Path, path: str, content: bytes) -> None:
     """Write a file into an exported tree, never through a link that the repository planted."""
     target = tree / path
@@ -252,15 +244,6 @@ def _add(tree: Path, path: str, content: bytes) -> None:
         raise CannotRun(f"{path} leads through a symbolic link; the test of this issue has no place in the repository")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)
-
-
-def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
-    """Open the pull request of a proven fix, and answer where the request came from."""
-    answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
-    answer += in_answer(case.wrong)
-    comment = post_comment(case.job.number, answer, case.key("answer"), context, case.github)
-    if repaired.attempts:
-        _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
 
 
 def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str:
