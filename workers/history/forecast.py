@@ -166,26 +166,18 @@ def rule_forecasts(
     by_rule: dict[str, dict[PathClass, list[PastFinding]]] = {}
     for each in reported:
         by_rule.setdefault(each.rule, {}).setdefault(path_class(each.path), []).append(each)
-    return tuple(
-        _forecast(some, places if len(groups) > 1 else (), deciding, name)
-        for by_place in by_rule.values()
-        for groups in (_alike(by_place, deciding),)
-        for places, some in groups
-    )
-
-
-def _alike(
-    by_place: Mapping[PathClass, list[PastFinding]], deciding: Deciding
-) -> list[tuple[tuple[PathClass, ...], list[PastFinding]]]:
-    """The findings of one rule, the kinds of files together that are decided on alike."""
-    groups: dict[tuple[Action, Action | None], tuple[list[PathClass], list[PastFinding]]] = {}
-    for place, some in by_place.items():
-        found = _average([deciding.forecast(each) for each in sample(some)])
-        alike = (found.action, usual(found.with_fix) if found.with_fix is not None else None)
-        places, together = groups.setdefault(alike, ([], []))
-        places.append(place)
-        together += some
-    return [(tuple(places), some) for places, some in groups.values()]
+    forecasts = list[RuleForecast]()
+    for by_place in by_rule.values():
+        groups: dict[tuple[Action, Action | None], tuple[list[PathClass], list[PastFinding]]] = {}
+        for place, some in by_place.items():
+            found = _average([deciding.forecast(each) for each in sample(some)])
+            alike = (found.action, usual(found.with_fix) if found.with_fix is not None else None)
+            places, together = groups.setdefault(alike, ([], []))
+            places.append(place)
+            together += some
+        for places, some in groups.values():
+            forecasts.append(_forecast(some, tuple(places) if len(groups) > 1 else (), deciding, name))
+    return tuple(forecasts)
 
 
 def sample(some: Iterable[PastFinding]) -> list[PastFinding]:
@@ -271,8 +263,9 @@ def history_forecast(
     findings: Sequence[PastFinding], rules: AskedRules, deciding: Deciding, present: AbstractSet[str], *, used: bool
 ) -> HistoryForecast:
     """The forecast by findings with a known fate; `present` are the files of today, `used` says that reviews read histories."""
-    reported = [now for each in findings if (now := rules.reported(each)) is not None]
-    decided = informative(reported)
+    pairs = [(each.rule, now) for each in findings if (now := rules.reported(each)) is not None]
+    asked, reported = {rule for rule, _ in pairs}, [now for _, now in pairs]
+    broken, decided = Counter(each.rule for each in findings), informative(reported)
     ranked = sorted(
         rule_forecasts(reported, deciding, rules.name), key=lambda each: (-each.seen, each.rule, each.places)
     )
@@ -286,17 +279,11 @@ def history_forecast(
         used=used,
         rules=tuple(ranked),
         files=_hot_files(decided, present),
-        not_asked=_not_asked(findings, rules),
+        not_asked=tuple(rule for rule, _ in broken.most_common() if rule not in asked),
         new_rules={severity: deciding.forecast(_unknown(severity)).action for severity in Severity},
         rejections=_verdicts(ranked, reported, deciding, accepted=False),
         acceptances=_verdicts(ranked, reported, deciding, accepted=True),
     )
-
-
-def _not_asked(findings: Sequence[PastFinding], rules: AskedRules) -> tuple[str, ...]:
-    broken = Counter(each.rule for each in findings)
-    reported = {each.rule for each in findings if rules.reported(each) is not None}
-    return tuple(rule for rule, _ in broken.most_common() if rule not in reported)
 
 
 def _hot_files(decided: Sequence[PastFinding], present: AbstractSet[str]) -> tuple[HotFile, ...]:
