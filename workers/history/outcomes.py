@@ -110,7 +110,9 @@ def ending(was: EndedFinding, touching: Sequence[Hunk], after: str, known: Seque
     `after` is the file's text then, and `known` are the scopes in it.
     """
     if not touching:
-        return Fate.SILENCED if _silences(after, was.rule) else Fate.INDIRECT
+        whole_file = (_CODE.findall(match["codes"]) for match in _FILE_SILENCER.finditer(after))
+        silenced = any(not codes or was.rule.startswith(tuple(codes)) for codes in whole_file)
+        return Fate.SILENCED if silenced else Fate.INDIRECT
     if after == was.fixed():
         return Fate.APPLIED
     added = [line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")]
@@ -120,12 +122,6 @@ def ending(was: EndedFinding, touching: Sequence[Hunk], after: str, known: Seque
     if was.scope and all(scope.name != was.scope for scope in known):
         return Fate.GONE
     return Fate.FIXED if was.removed or alike is not None else Fate.REWRITTEN
-
-
-def _silences(text: str, rule: str) -> bool:
-    """Whether a comment takes a rule out of a whole file."""
-    found = (_CODE.findall(match["codes"]) for match in _FILE_SILENCER.finditer(text))
-    return any(not codes or any(rule.startswith(code) for code in codes) for codes in found)
 
 
 def _alike(lines: Sequence[str], wanted: str) -> str | None:
@@ -170,8 +166,16 @@ class OutcomeTracker:
 
     def follow(self, change: ReadChange) -> Iterator[PastFinding]:
         """The findings whose fate is known with this change; what it brought is followed from here on."""
-        yield from self._left(change.past)
-        yield from _without_sweeps(list(self._through(change))) if change.past.change else self._lost(change.past)
+        while self._waiting and change.past.position - self._waiting[0].found.position > self.horizon:
+            oldest = self._waiting.popleft()
+            if not oldest.decided:
+                yield oldest.decide(Fate.LEFT, change.past)
+        if change.past.change:
+            yield from _without_sweeps(list(self._through(change)))
+        else:  # too large to be read: nothing that was there can be followed through it
+            yield from (each.decide(Fate.GONE, change.past) for each in self._waiting if not each.decided)
+            self._waiting.clear()
+            self._open.clear()
 
     def _through(self, change: ReadChange) -> Iterator[PastFinding]:
         new: list[_Open] = []
@@ -194,18 +198,6 @@ class OutcomeTracker:
         for each in new:
             each.found = replace(each.found, burst=together[each.found.rule])
         self._waiting.extend(new)
-
-    def _lost(self, now: PastChange) -> Iterator[PastFinding]:
-        """A change that was too large to be read: nothing that was there can be followed through it."""
-        yield from (each.decide(Fate.GONE, now) for each in self._waiting if not each.decided)
-        self._waiting.clear()
-        self._open.clear()
-
-    def _left(self, now: PastChange) -> Iterator[PastFinding]:
-        while self._waiting and now.position - self._waiting[0].found.position > self.horizon:
-            oldest = self._waiting.popleft()
-            if not oldest.decided:
-                yield oldest.decide(Fate.LEFT, now)
 
 
 def _without_sweeps(ended: Sequence[PastFinding]) -> Iterator[PastFinding]:
