@@ -97,34 +97,34 @@ def _task(assignment: Assignment) -> list[str]:
 
 
 def memory(assignment: Assignment, remembered: MemoryParts) -> list[str]:
-    """The parts that memory has, each under its heading."""
-    attempts = "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)"
-    skills = "# Edits that repaired failures like this (`$0` is any name or operand, the same on both sides)"
-    sections = {
-        attempts: _attempts(remembered, assignment.repository),
-        skills: _skills(remembered.skills),
-        "# Repairs that maintainers here accepted": _examples(remembered.examples),
-    }
-    parts = [f"{heading}\n{text}" for heading, text in sections.items() if text]
+    """The parts that memory has, each under its heading. What is of another repository comes without its code and its names."""
+    attempts = (each.experience for each in remembered.recalled[:SHOWN_ATTEMPTS])
+    rows = [_row(each, remembered.rewards.get(each.id, 0.0), assignment.repository) for each in attempts]
+    edits = (each.shape for each in remembered.skills[:SHOWN_SKILLS])
+    skills = [f"{edit.before or 'nothing'}\n  becomes\n{edit.after or 'nothing'}" for edit in edits]
+    examples = [truncated(each, LONGEST_EXAMPLE) for each in remembered.examples[:SHOWN_EXAMPLES]]
+    parts: list[str] = []
+    if rows:
+        heading = "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)"
+        parts.append("\n".join((heading, data("past attempts", "\n".join(rows), code=True))))
+    if skills:
+        heading = "# Edits that repaired failures like this (`$0` is any name or operand, the same on both sides)"
+        parts.append("\n".join((heading, data("skills", "\n\n".join(skills), code=True))))
+    if examples:
+        shown = "\n\n".join(data("accepted repair", each, code=True) for each in examples)
+        parts.append(f"# Repairs that maintainers here accepted\n{shown}")
     if remembered.lessons:
         lessons = "\n".join(f"- {lesson}" for lesson in dict.fromkeys(remembered.lessons))
         parts.append(f"# Lessons of earlier tries\n{data('lessons', lessons)}")
-    if remembered.last is not None:
-        parts.append(f"# The last try, which failed\n{_last(remembered.last)}")
+    if (miss := remembered.last) is not None:
+        outcome = f"{miss.passed} failing tests passed with it; then {miss.error_type}: {miss.message}"
+        last = data("last try", f"{truncated(miss.edit, LONGEST_EXAMPLE)}\n{outcome}", code=True)
+        parts.append(f"# The last try, which failed\n{last}")
     return parts
 
 
-def _attempts(remembered: MemoryParts, repository: str) -> str:
-    """The in-context table, good and bad: what is of another repository comes without its code and its names."""
-    rewards = remembered.rewards
-    rows = [
-        _row(e, rewards.get(e.id, 0.0), repository)
-        for e in (r.experience for r in remembered.recalled[:SHOWN_ATTEMPTS])
-    ]
-    return data("past attempts", "\n".join(rows), code=True) if rows else ""
-
-
 def _row(experience: Experience, reward: float, repository: str) -> str:
+    """One row of the in-context table, good or bad."""
     ours = experience.repository == repository
     kind = experience.error_type if ours else experience.family
     head = f"reward {reward:.2f} | {kind} | {experience.strategy} | {experience.outcome}"
@@ -132,24 +132,6 @@ def _row(experience: Experience, reward: float, repository: str) -> str:
         return head
     edit = "".join(f"\n    {line}" for line in truncated(experience.patch, LONGEST_EDIT).splitlines())
     return f"{head} | {experience.path} | {experience.reflection}{edit}"
-
-
-def _skills(skills: Sequence[Skill]) -> str:
-    rows = [
-        f"{each.shape.before or 'nothing'}\n  becomes\n{each.shape.after or 'nothing'}"
-        for each in skills[:SHOWN_SKILLS]
-    ]
-    return data("skills", "\n\n".join(rows), code=True) if rows else ""
-
-
-def _examples(examples: Sequence[str]) -> str:
-    shown = (truncated(each, LONGEST_EXAMPLE) for each in examples[:SHOWN_EXAMPLES])
-    return "\n\n".join(data("accepted repair", each, code=True) for each in shown)
-
-
-def _last(miss: NearMiss) -> str:
-    outcome = f"{miss.passed} failing tests passed with it; then {miss.error_type}: {miss.message}"
-    return data("last try", f"{truncated(miss.edit, LONGEST_EXAMPLE)}\n{outcome}", code=True)
 
 
 LESSONS = 5
