@@ -360,7 +360,12 @@ def _aftermath(why: Explanation) -> list[str]:
         undone = ", retracted" if why.withdrawn else ""
         lines.append(f"Test results: {parts}; target {why.outcome.target:.2f}{undone}.")
     if why.update is not None:
-        lines.append(_update_line(why.decision.chosen, why.update))
+        chosen, update = why.decision.chosen, why.update
+        leads = f"; a failure leads to {update.best_next}, worth {update.following:.2f}" if update.best_next else ""
+        lines.append(
+            f"Update: {chosen} was worth {update.old:.2f} and is worth {update.new:.2f} now: "
+            f"reward {update.reward:.2f}, step {update.step:.2f}{leads}."
+        )
     lines += map(_feedback_line, why.signals)
     if why.advantage is not None:
         better = "better" if why.advantage >= 0.0 else "worse"
@@ -369,14 +374,6 @@ def _aftermath(why: Explanation) -> list[str]:
         credited, credit = why.outcome.credited, why.outcome.credit
         lines.append(f"The edit was one of {credited}, which counts it as a proof of weight {credit:.2f}.")
     return lines or ["No feedback yet: silence teaches nothing."]
-
-
-def _update_line(chosen: str, update: ValueUpdate) -> str:
-    following = f"; a failure leads to {update.best_next}, worth {update.following:.2f}" if update.best_next else ""
-    return (
-        f"Update: {chosen} was worth {update.old:.2f} and is worth {update.new:.2f} now: "
-        f"reward {update.reward:.2f}, step {update.step:.2f}{following}."
-    )
 
 
 def _feedback_line(received: ReceivedFeedback) -> str:

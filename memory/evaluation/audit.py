@@ -88,7 +88,10 @@ def disagreements(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Proven and rejected fixes: a warning for each strategy with a majority of them, one notice for all others."""
     few: list[str] = []
     judged_in_all = 0
-    for strategy, judged in _grouped(_judged(log)).items():
+    proven_ones = (entry for entry in log if entry.outcome is not None and proven(entry.outcome))
+    given = ((each.decision, verdict(each.signals)) for each in proven_ones)
+    verdicts_by_strategy = _grouped((made.chosen, (made.id, value)) for made, value in given if value is not None)
+    for strategy, judged in verdicts_by_strategy.items():
         rejected = [name for name, value in judged if value < 0.5]
         if wilson(len(rejected), len(judged))[0] > 0.5:
             yield _rejected(strategy, rejected, len(judged), Alarm.WARNING)
@@ -108,13 +111,6 @@ def _rejected(about: str, rejected: Sequence[str], judged: int, alarm: Alarm) ->
         evidence=tuple(rejected),
         advice="read the rejected fixes: are the tests too weak there, or does the edit fit tests only?",
     )
-
-
-def _judged(log: Iterable[LoggedDecision]) -> Iterator[tuple[str, tuple[str, float]]]:
-    for entry in log:
-        value = verdict(entry.signals)
-        if entry.outcome is not None and proven(entry.outcome) and value is not None:
-            yield entry.decision.chosen, (entry.decision.id, value)
 
 
 def tool_errors(log: Sequence[LoggedDecision], now: datetime) -> Iterator[AuditItem]:

@@ -234,7 +234,8 @@ def _after_attempt(
         return belief
     among = _shrunk(usual, pseudo_counts[everywhere.scope], PROOF_PRIOR)
     ratio = _log_odds(_shrunk(after, pseudo_counts[aftermath.scope], among)) - _log_odds(among)
-    return Belief(mean=_moved(belief.mean, ratio), strength=belief.strength)
+    moved = 1.0 / (1.0 + math.exp(-(_log_odds(belief.mean) + ratio)))
+    return Belief(mean=min(max(moved, _LEAST), 1.0 - _LEAST), strength=belief.strength)
 
 
 def _shrunk(cell: Cell, pseudo_count: float, prior: float) -> float:
@@ -246,12 +247,6 @@ def _log_odds(mean: float) -> float:
     """Of a share; 0 and 1 count as nearly that."""
     inside = min(max(mean, _LEAST), 1.0 - _LEAST)
     return math.log(inside / (1.0 - inside))
-
-
-def _moved(mean: float, by: float) -> float:
-    """A mean with its log-odds moved by `by`."""
-    moved = 1.0 / (1.0 + math.exp(-(_log_odds(mean) + by)))
-    return min(max(moved, _LEAST), 1.0 - _LEAST)
 
 
 def recalled(belief: Belief, near: Remembered | None, caution: float) -> Belief:
