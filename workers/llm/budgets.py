@@ -79,21 +79,14 @@ def spent(exceeded: Exceeded, now: datetime) -> BudgetSpent:
     """The error for a budget that a call would exceed: which, how much, when it renews, what raises it."""
     limit = exceeded.limit
     setting = f"{PREFIX}MODEL_{_WORDS[limit.unit]}_PER_{limit.scope}".upper()
-    figures = [_amount(number, limit.unit) for number in (limit.most, exceeded.taken, exceeded.wanted)]
-    return BudgetSpent(
-        "the model's budget of {} {} is used up: {} are used, and the next call may use {}; ".format(
-            figures[0], _NAMES[limit.scope], *figures[1:]
-        )
-        + f"{_renewal(limit.scope, now)}; {setting} raises it"
+    in_tokens = limit.unit is BudgetUnit.TOKENS
+    most, taken, wanted = (
+        f"{number} tokens" if in_tokens else f"{number / _MICROS:.2f} US dollars"
+        for number in (limit.most, exceeded.taken, exceeded.wanted)
     )
-
-
-def _renewal(scope: Scope, now: datetime) -> str:
-    if scope is Scope.RUN:
-        return "the next run has its own"
     tomorrow = now.astimezone(UTC).date() + timedelta(days=1)
-    return f"it renews at {tomorrow:%Y-%m-%d} 00:00 UTC"
-
-
-def _amount(number: int, unit: BudgetUnit) -> str:
-    return f"{number} tokens" if unit is BudgetUnit.TOKENS else f"{number / _MICROS:.2f} US dollars"
+    renewal = "the next run has its own" if limit.scope is Scope.RUN else f"it renews at {tomorrow:%Y-%m-%d} 00:00 UTC"
+    return BudgetSpent(
+        f"the model's budget of {most} {_NAMES[limit.scope]} is used up: {taken} are used, and the next call may use "
+        f"{wanted}; {renewal}; {setting} raises it"
+    )
