@@ -88,7 +88,7 @@ def waited(repairs: int, seconds: float, *, in_order_of_arrival: bool) -> float:
             try:
                 put = partial(_put, store, partial(send, celery), in_order_of_arrival)
                 put([_fix(number) for number in range(repairs)])
-                _await(lambda: store.inbox.counts()[JobState.LEASED] > 0, START_SECONDS)
+                _await(lambda: store.jobs.counts()[JobState.LEASED] > 0, START_SECONDS)
                 begun = time.monotonic()
                 (asked,) = put([AnswerCommand(repository=CALM, actor=ASKER, number=1, comment_id=1, command="help")])
                 _await(lambda: _is_done(store, asked), START_SECONDS + repairs * seconds)
@@ -105,7 +105,7 @@ def _put(store: Store, to_broker: Callable[[Sequence[str]], None], as_equals: bo
             for each in new
         )
     ids = [each.id for each in new]
-    store.inbox.enqueue(new)
+    store.jobs.enqueue(new)
     enqueue(store, to_broker, ids, datetime.now(UTC))
     return ids
 
@@ -115,7 +115,7 @@ def _fix(number: int) -> Fix:
 
 
 def _is_done(store: Store, job_id: str) -> bool:
-    job = store.inbox.job(job_id)
+    job = store.jobs.job(job_id)
     return job is not None and job.state is JobState.DONE
 
 
@@ -148,7 +148,7 @@ def cost(store: Store, waiting: int, installations: int) -> tuple[list[float], f
     """Milliseconds of each of some claims among so many waiting jobs, and statements of one. Each job is ended."""
     with store.database.writing() as connection:
         connection.exec_driver_sql("DELETE FROM jobs")
-    store.inbox.enqueue((_waiting(number, 1 + number % installations) for number in range(waiting)), now=NOW)
+    store.jobs.enqueue((_waiting(number, 1 + number % installations) for number in range(waiting)), now=NOW)
     statements: list[str] = []
 
     def note(*given: object) -> None:
@@ -158,11 +158,11 @@ def cost(store: Store, waiting: int, installations: int) -> tuple[list[float], f
     now, times, executed = NOW + timedelta(hours=1), list[float](), 0
     for _ in range(CLAIMS):
         begun = time.perf_counter()
-        leased = store.inbox.claim(Claimer(name="benchmark"), now=now, seconds=60)
+        leased = store.jobs.claim(Claimer(name="benchmark"), now=now, seconds=60)
         times.append(1000 * (time.perf_counter() - begun))
         executed += sum(not each.startswith("BEGIN") for each in statements)
         assert leased is not None, "all of them can run"
-        store.inbox.finish(leased, now=now)
+        store.jobs.finish(leased, now=now)
         statements.clear()
     event.remove(store.database.engine, "before_cursor_execute", note)
     return times, executed / CLAIMS

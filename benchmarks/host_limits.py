@@ -253,13 +253,13 @@ def run_case(name: str, place: Path) -> dict[str, object]:
     settings = WorkerSettings(home=place / "home", embedder="words", lease_seconds=LEASE_SECONDS)
     context = open_job_context(settings, flows={CheckPolicy: flow}, clock=clock)
     (row,) = new = rows("benchmark", [CheckPolicy()])
-    context.store.inbox.enqueue(new, now=clock())
+    context.store.jobs.enqueue(new, now=clock())
     beats = [time.monotonic()]
     run_leased(context, row.id, worker="benchmark", send=lambda _ids: None)
     own = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     # A child's peak begins at that of the process that started it, so what git used is at most this.
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if name not in TEXTS else 0
-    stored = context.store.inbox.job(row.id)
+    stored = context.store.jobs.job(row.id)
     longest = max(after - before for before, after in pairwise(beats))
     return done | {
         "mb": int(own.split()[1]) / 1024,

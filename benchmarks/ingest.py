@@ -349,7 +349,7 @@ def overload(connections: int, count: int) -> None:
             health = healthy.result()
         accepted = [f"d-{number}" for number, status in answers.statuses.items() if status == "202"]
         with open_store(WebSettings(home=home).database()) as store:
-            lost = store.inbox.unknown_deliveries(accepted)
+            lost = store.jobs.unknown_deliveries(accepted)
     counts = Counter(answers.statuses.values())
     show(
         f"ingest under overload: {count} deliveries over {connections} connections",

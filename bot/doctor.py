@@ -204,7 +204,7 @@ def _database(settings: WorkerSettings) -> Iterator[MachineCheck]:
             else:
                 store.heartbeats.check()
                 yield _ok("database", f"{name}, answers in {1000 * answered:.1f} ms")
-                if dead := store.inbox.counts([JobState.DEAD])[JobState.DEAD]:
+                if dead := store.jobs.counts([JobState.DEAD])[JobState.DEAD]:
                     ended = f"{dead} ended the processes that ran them"
                     yield _optional("dead jobs", f"{ended}: `apprentice jobs list --state dead` shows which")
             if not settings.database().startswith("sqlite"):

@@ -53,10 +53,10 @@ def at_once(*works: Callable[[], object]) -> None:
 
 def end_all(store: Store, now: datetime) -> None:
     """Run every job that is due, to its end."""
-    for each in store.inbox.due(now=now, limit=100, resend_after=0.0):
-        leased = store.inbox.lease(each, worker="w", now=now, seconds=60.0)
+    for each in store.jobs.due(now=now, limit=100, resend_after=0.0):
+        leased = store.jobs.lease(each, worker="w", now=now, seconds=60.0)
         assert leased is not None
-        store.inbox.finish(leased, now=now)
+        store.jobs.finish(leased, now=now)
 
 
 class ThreadStore:

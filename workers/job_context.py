@@ -60,8 +60,8 @@ class Effects:
         attempt a second one may still appear, even where one was found: `look_again` makes the job that looks for it later.
         Raises JobStopped, and Unavailable while another job may be making it.
         """
-        inbox, now = self.store.inbox, self.clock()
-        begun = inbox.begin_effect(key, self.leased.id, now, in_flight=IN_FLIGHT)
+        jobs, now = self.store.jobs, self.clock()
+        begun = jobs.begin_effect(key, self.leased.id, now, in_flight=IN_FLIGHT)
         if begun is not None and begun.done_at is not None:
             return int(begun.reference)
         if begun is not None and begun.job_id != self.leased.id and begun.begun_at > now - IN_FLIGHT:
@@ -72,12 +72,12 @@ class Effects:
         later = rows(key, [look_again(made)]) if begun is not None and look_again else ()
         now = self.clock()
         follow_ups = [replace(row, run_after=now + LATE) for row in later]
-        inbox.complete_effect(key, str(made), now, follow_ups=follow_ups)
+        jobs.complete_effect(key, str(made), now, follow_ups=follow_ups)
         return made
 
     def _made(self, make: Callable[[], int], find: Callable[[], int | None]) -> int:
         """Made by the holder of the lease alone. What GitHub refuses because it is there already is found."""
-        if not self.store.inbox.renew(self.leased, now=self.clock(), seconds=self.lease_seconds):
+        if not self.store.jobs.renew(self.leased, now=self.clock(), seconds=self.lease_seconds):
             raise JobStopped("another worker has this job now")
         try:
             return make()

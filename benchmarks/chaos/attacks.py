@@ -123,14 +123,14 @@ class Watch:
                     print(f"{self.ended} jobs ended, {self.leased} run; not ended: {dict(kinds)}", file=sys.stderr)
 
     def look(self) -> None:
-        counts, now = self.store.inbox.counts(), time.monotonic()
+        counts, now = self.store.jobs.counts(), time.monotonic()
         self.leased, self.waiting = counts[JobState.LEASED], unfinished(self.store, but=LATER).total()
         self.ended = counts[JobState.DONE] + counts[JobState.FAILED] + counts[JobState.DEAD]
         for each in [each for each in self._next if self.ended > each[2]]:
             self._next.remove(each)
             self.to_next[each[0]].append(now - each[1])
         for own in tuple(self._own):
-            job = self.store.inbox.job(own[2])
+            job = self.store.jobs.job(own[2])
             if job is not None and job.state not in (JobState.READY, JobState.LEASED):
                 self._own.remove(own)
                 self.to_own[own[0]].append(now - own[1])

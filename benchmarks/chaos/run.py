@@ -165,7 +165,7 @@ class ChaosRun:
 
     def _missing(self) -> set[str]:
         guids = [name.removeprefix("delivery ") for name in wanted_deliveries(self.github)]
-        return self.store.inbox.unknown_deliveries(guids)
+        return self.store.jobs.unknown_deliveries(guids)
 
 
 def run(scenario: Scenario) -> ChaosResult:

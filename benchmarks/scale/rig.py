@@ -54,19 +54,19 @@ class Rig:
         ids = []
         for start in range(0, len(jobs), AT_ONCE):
             new = rows("scale", jobs[start : start + AT_ONCE])
-            self.store.inbox.enqueue(new)
+            self.store.jobs.enqueue(new)
             ids += [row.id for row in new]
         enqueue(self.store, self.send, ids[:AT_ONCE], datetime.now(UTC))
 
     def await_done(self, look: Callable[[], None] = lambda: None) -> None:
         """Wait until no job is left to do; `look` is called now and then."""
         deadline = time.monotonic() + PATIENCE
-        while any(self.store.inbox.counts()[state] for state in (JobState.READY, JobState.LEASED)):
+        while any(self.store.jobs.counts()[state] for state in (JobState.READY, JobState.LEASED)):
             if time.monotonic() > deadline:
                 raise SystemExit(f"jobs were not done in {PATIENCE:.0f} s; see the log:\n{self.log()[-3000:]}")
             time.sleep(0.5)
             look()
-        if dead := self.store.inbox.counts()[JobState.DEAD]:
+        if dead := self.store.jobs.counts()[JobState.DEAD]:
             raise SystemExit(f"{dead} jobs failed; the log:\n{self.log()[-3000:]}")
 
     def log(self) -> str:

@@ -167,7 +167,7 @@ def _show(store: Store, ids: Sequence[str], *, as_json: bool) -> None:
 
     documents = []
     for each in ids:
-        job = store.inbox.job(each)
+        job = store.jobs.job(each)
         assert job is not None, "its id was just found"
         documents.append(
             {
@@ -206,7 +206,7 @@ def _drain(store: Store, wait: float, *, as_json: bool) -> None:
     """Let workers finish what they run and take no more; waits, and exits with STILL_RUNNING if that is too short."""
     store.job_control.drain(now=store.clock())
     deadline = time.monotonic() + wait
-    while (running := store.inbox.counts([JobState.LEASED])[JobState.LEASED]) and time.monotonic() < deadline:
+    while (running := store.jobs.counts([JobState.LEASED])[JobState.LEASED]) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
     since = store.job_control.drained_since()
     line = f"workers take no more jobs, {running} still run; `apprentice jobs resume` ends that"

@@ -263,16 +263,16 @@ def _second_review(demo: DemoEnvironment, rejected: Sighting) -> None:
 def _finish_jobs(demo: DemoEnvironment) -> None:
     """Every webhook is signed, stored once and answered; every job of them ends."""
     demo.playground.drain()
-    inbox = demo.store.inbox
+    jobs = demo.store.jobs
 
     def settled() -> bool:
-        counts = inbox.counts()
+        counts = jobs.counts()
         return not counts[JobState.READY] and not counts[JobState.LEASED]
 
     demo.wait("the last jobs", settled)
     answered = [delivery for delivery in demo.playground.world.deliveries if delivery.status_code == ACCEPTED]
-    counts = inbox.counts()
-    demo.note("webhooks signed, answered 202 and stored", f"{len(answered)} and {inbox.delivery_count()}")
+    counts = jobs.counts()
+    demo.note("webhooks signed, answered 202 and stored", f"{len(answered)} and {jobs.delivery_count()}")
     demo.note("jobs done by Celery workers", f"{counts[JobState.DONE]} (failed: {counts[JobState.FAILED]})")
     demo.insist(not counts[JobState.FAILED] and not counts[JobState.DEAD], "no job failed")
 

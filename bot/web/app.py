@@ -193,7 +193,7 @@ class WebEndpoints:
     def _figures(self) -> StoredFigures:
         store, now = self._store, self._clock()
         return StoredFigures(
-            unfinished=store.inbox.counts(NOT_DONE),
+            unfinished=store.jobs.counts(NOT_DONE),
             expired_leases=store.upkeep.expired_leases(now),
             oldest_ready_seconds=self._oldest_ready_seconds(),
             alive=dict.fromkeys(map(str, ProcessKind), 0) | store.heartbeats.alive(now),
@@ -202,7 +202,7 @@ class WebEndpoints:
 
     def _oldest_ready_seconds(self) -> float:
         now = self._clock()
-        since = self._store.inbox.oldest_ready(now)
+        since = self._store.jobs.oldest_ready(now)
         return max(0.0, (now - since).total_seconds()) if since else 0.0
 
     def refuse(self, refused: RequestRejected) -> Response:

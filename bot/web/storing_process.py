@@ -108,7 +108,7 @@ def _answers(url: str, batches: Iterable[bytes]) -> Iterator[_Answer]:
     for batch in batches:
         try:
             store = store or open_store(url)
-            yield _Answer(store.inbox.record_deliveries(msgspec.json.decode(batch, type=list[Delivery])))
+            yield _Answer(store.jobs.record_deliveries(msgspec.json.decode(batch, type=list[Delivery])))
         except StoreError as error:
             yield _Answer([], str(error))
         if store and time.monotonic() - measured >= BEAT_SECONDS:

@@ -19,7 +19,7 @@ from memory.store.database import USE, Database, connect, is_lasting, queue_for
 from memory.store.documents import Documents, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.job_control import JobControl
-from memory.store.jobs import Inbox
+from memory.store.jobs import Jobs
 from memory.store.ledger import Ledger, PolicyEvents
 from memory.store.processes import DatabaseClock, Heartbeats, Measured
 from memory.store.tasks import Posts, Tasks
@@ -40,7 +40,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.inbox = Inbox(database)
+        self.jobs = Jobs(database)
         """Deliveries, jobs, and effects on GitHub."""
         self.job_control = JobControl(database)
         self.upkeep = Upkeep(database)

@@ -45,7 +45,7 @@ def _none(_job_id: str, _payload: bytes, _reason: str) -> Sequence[NewJob]:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class Jobs:
     """Deliveries, the jobs that follow from them, and their leases.
 
     Methods that take a LeasedJob change nothing and return False when its lease has gone to another worker.

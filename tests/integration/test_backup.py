@@ -54,8 +54,8 @@ def fill(
 ) -> None:
     """Something in many tables, odd text among it."""
     odd = NewJob(id="j", kind="fix", payload=b"\x00\xff", repository_id=2**53, number=3, actor_id=501)
-    store.inbox.record_deliveries([Delivery(id="d", event="issues", received_at=NOW, body_hash="h", jobs=(odd,))])
-    store.inbox.begin_effect("effect \u2028 \U0001f41b", "j", NOW)
+    store.jobs.record_deliveries([Delivery(id="d", event="issues", received_at=NOW, body_hash="h", jobs=(odd,))])
+    store.jobs.begin_effect("effect \u2028 \U0001f41b", "j", NOW)
     store.ledger.append_decision(decide())
     store.ledger.append_outcome(judge(), [contribute(3, -2)])
     store.ledger.append_signal(react(), [contribute(1, 1, teacher="7")])
@@ -111,7 +111,7 @@ def test_a_backup_is_one_state(tmp_path: Path, source: str) -> None:
             while not ended.is_set():
                 number += 1
                 job = NewJob(id=f"j{number}", kind="fix", payload=b"{}")
-                store.inbox.record_deliveries([Delivery(id=f"d{number}", event="issues", received_at=NOW, jobs=(job,))])
+                store.jobs.record_deliveries([Delivery(id=f"d{number}", event="issues", received_at=NOW, jobs=(job,))])
 
     writer = threading.Thread(target=arrive)
     writer.start()
@@ -124,7 +124,7 @@ def test_a_backup_is_one_state(tmp_path: Path, source: str) -> None:
         writer.join()
     for number in range(3):
         with open_store(f"sqlite:///{tmp_path / f'{number}.db'}") as copy:
-            assert copy.inbox.delivery_count() == copy.inbox.counts()[JobState.READY]
+            assert copy.jobs.delivery_count() == copy.jobs.counts()[JobState.READY]
 
 
 def test_workers_go_on_after_a_restore(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """A backup refuses a file that exists, and a restore a database that is not empty; neither changes it."""
     url = migrated(tmp_path / "home" / "apprentice.db")
     with open_store(url) as store:
-        store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=NOW)
+        store.jobs.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=NOW)
     home, file = tmp_path / "home", tmp_path / "backup.db"
     assert apprentice(home, "backup", file).code == 0
     before = file.read_bytes()

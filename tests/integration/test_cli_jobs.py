@@ -37,13 +37,13 @@ def store(home: Path) -> Iterator[Store]:
         store.repositories.put("77", RepositoryRef(full_name="acme/scales", id=77, installation_id=3003))
         fresh = [NewJob(id=name * 32, kind="review", payload=b"{}", repository_id=77, number=3) for name in "abcd"]
         for age, job in enumerate(fresh):
-            store.inbox.enqueue([job], now=NOW - timedelta(minutes=age))
-        failed = store.inbox.lease("a" * 32, worker="w1", now=NOW, seconds=60)
+            store.jobs.enqueue([job], now=NOW - timedelta(minutes=age))
+        failed = store.jobs.lease("a" * 32, worker="w1", now=NOW, seconds=60)
         assert failed is not None
-        store.inbox.fail(failed, now=NOW, reason=f"no such branch: {HOSTILE}")
+        store.jobs.fail(failed, now=NOW, reason=f"no such branch: {HOSTILE}")
         for again in range(MAX_ABANDONED + 1):
-            store.inbox.lease("b" * 32, worker="w2", now=NOW + timedelta(minutes=again), seconds=1)
-        running = store.inbox.lease("c" * 32, worker="w3", now=NOW, seconds=60)
+            store.jobs.lease("b" * 32, worker="w2", now=NOW + timedelta(minutes=again), seconds=1)
+        running = store.jobs.lease("c" * 32, worker="w3", now=NOW, seconds=60)
         assert running is not None
         yield store
 
@@ -53,7 +53,7 @@ def jobs(home: Path, *arguments: str) -> Ran:
 
 
 def state(store: Store, name: str) -> JobState:
-    job = store.inbox.job(name * 32)
+    job = store.jobs.job(name * 32)
     assert job is not None
     return job.state
 
@@ -88,7 +88,7 @@ def test_show(home: Path, store: Store) -> None:
         on_pull=True,
     )
     (row,) = rows("a delivery", [question])
-    store.inbox.enqueue([row], now=NOW)
+    store.jobs.enqueue([row], now=NOW)
     (shown,) = jobs(home, "show", row.id[:8], "--json").document()["jobs"]
     assert (shown["id"], shown["kind"], shown["payload"]["number"]) == (row.id, "question", 3)
     assert secret in encode(question).decode()
@@ -100,12 +100,12 @@ def test_retry(home: Path, store: Store) -> None:
     """A failed and a dead job are given back with all their attempts before them; one that is done or leased is not."""
     assert jobs(home, "retry", "aaaaaa", "bbbbbb").out == snapshot("2 of 2 jobs given back; the sweeper sends them\n")
     now = store.clock()
-    assert set(store.inbox.due(now=now, limit=9)) >= {"a" * 32, "b" * 32}
+    assert set(store.jobs.due(now=now, limit=9)) >= {"a" * 32, "b" * 32}
     for name in "ab":
-        again = store.inbox.lease(name * 32, worker="w", now=now, seconds=60)
+        again = store.jobs.lease(name * 32, worker="w", now=now, seconds=60)
         assert again is not None
         assert again.attempts == 1
-        assert store.inbox.finish(again, now=now)
+        assert store.jobs.finish(again, now=now)
     ended = jobs(home, "retry", "aaaaaa", "cccccc")
     assert (ended.code, ended.complaint()) == snapshot(
         (2, "no job of these has ended without success or waits; `apprentice jobs list` shows their states")
@@ -120,13 +120,13 @@ def test_retry_of_all_that_died(home: Path, store: Store) -> None:
 
 def test_cancel(home: Path, store: Store) -> None:
     """An open job ends; the worker that has it finds its lease gone, and its result is dropped."""
-    running = store.inbox.lease("d" * 32, worker="w", now=NOW, seconds=60)
+    running = store.jobs.lease("d" * 32, worker="w", now=NOW, seconds=60)
     assert running is not None
     assert jobs(home, "cancel", "dddddd").out == snapshot("1 of 1 jobs cancelled; nothing is posted about it\n")
-    assert not store.inbox.renew(running, now=NOW, seconds=60)
-    assert not store.inbox.finish(running, now=NOW, follow_ups=[NewJob(id="next", kind="fix", payload=b"")])
-    assert store.inbox.job("next") is None
-    job = store.inbox.job("d" * 32)
+    assert not store.jobs.renew(running, now=NOW, seconds=60)
+    assert not store.jobs.finish(running, now=NOW, follow_ups=[NewJob(id="next", kind="fix", payload=b"")])
+    assert store.jobs.job("next") is None
+    job = store.jobs.job("d" * 32)
     assert job is not None
     assert (job.state, job.reason) == (JobState.FAILED, "cancelled by the operator")
 
@@ -138,12 +138,12 @@ def test_drain(home: Path, store: Store) -> None:
         (75, "workers take no more jobs, 1 still run; `apprentice jobs resume` ends that\n")
     )
     now = store.clock()
-    assert store.inbox.lease("d" * 32, worker="w", now=now, seconds=60) is None
-    assert store.inbox.due(now=now, limit=9) == []
+    assert store.jobs.lease("d" * 32, worker="w", now=now, seconds=60) is None
+    assert store.jobs.due(now=now, limit=9) == []
     assert "workers take no jobs since" in jobs(home, "list").out
     assert jobs(home, "resume").out == snapshot("workers take jobs again\n")
     assert jobs(home, "resume").out == snapshot("workers were not drained\n")
-    assert store.inbox.lease("d" * 32, worker="w", now=now, seconds=60) is not None
+    assert store.jobs.lease("d" * 32, worker="w", now=now, seconds=60) is not None
 
 
 @pytest.mark.usefixtures("store")
@@ -169,15 +169,15 @@ def test_unknown_jobs(home: Path, arguments: tuple[str, ...], line: str) -> None
 def test_prune(home: Path, store: Store) -> None:
     """`apprentice prune` removes what the settings no longer keep, and says how much of each."""
     long_ago = store.clock() - timedelta(days=100)
-    store.inbox.enqueue([NewJob(id="old", kind="fix", payload=b"")], now=long_ago)
-    leased = store.inbox.lease("old", worker="w", now=long_ago, seconds=60)
+    store.jobs.enqueue([NewJob(id="old", kind="fix", payload=b"")], now=long_ago)
+    leased = store.jobs.lease("old", worker="w", now=long_ago, seconds=60)
     assert leased is not None
-    store.inbox.finish(leased, now=long_ago)
+    store.jobs.finish(leased, now=long_ago)
     assert apprentice(home, "prune", APPRENTICE_KEEP_JOBS_DAYS="399").out == snapshot(
         "pruned: deliveries 0, jobs 0, effects 0, mirrors 0, environments 0, scratch 0\n"
     )
     assert apprentice(home, "prune", "--json", APPRENTICE_KEEP_JOBS_DAYS="99").document()["jobs"] >= 1
-    assert store.inbox.job("old") is None
+    assert store.jobs.job("old") is None
     refused = apprentice(home, "prune", APPRENTICE_KEEP_EFFECTS_DAYS="10")
     assert (refused.code, refused.complaint()) == snapshot(
         (

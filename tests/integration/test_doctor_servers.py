@@ -154,7 +154,7 @@ def web(tmp_path: Path) -> Iterator[WebSettings]:
     with migrated_store(tmp_path / "apprentice.db") as store:
         settings = WebSettings(home=tmp_path, webhook_secret="s3cret")
         with BackgroundServer(
-            create_app(settings, store, lambda _ids: None, store.clock, [ThreadStore(store.inbox.record_deliveries)]),
+            create_app(settings, store, lambda _ids: None, store.clock, [ThreadStore(store.jobs.record_deliveries)]),
             name="web process",
         ) as server:
             yield settings.model_copy(update={"port": int(server.root.rpartition(":")[2])})
@@ -166,7 +166,7 @@ def test_the_secret_that_runs(web: WebSettings, tmp_path: Path) -> None:
         check = _secret(web)
         assert (check.state, check.detail) == (OK, f"http://127.0.0.1:{web.port}/webhook accepts what it signs")
     with migrated_store(tmp_path / "apprentice.db") as store:
-        assert store.inbox.delivery_count() == 1
+        assert store.jobs.delivery_count() == 1
 
 
 def test_another_secret_runs(web: WebSettings) -> None:
@@ -236,7 +236,7 @@ def test_damaged_sqlite(tmp_path: Path) -> None:
     url = migrated(tmp_path / "apprentice.db")
     with open_store(url) as store:
         at = store.clock()
-        store.inbox.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=at) for each in range(9)])
+        store.jobs.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=at) for each in range(9)])
     assert only(_database(settings(tmp_path)))[0] is OK
     with closing(sqlite3.connect(tmp_path / "apprentice.db", isolation_level=None)) as database:
         database.execute("PRAGMA writable_schema=ON")
@@ -252,9 +252,9 @@ def test_dead_jobs(tmp_path: Path) -> None:
     with migrated_store(tmp_path / "apprentice.db") as store:
         assert len(list(_database(settings(tmp_path)))) == 1
         at = store.clock()
-        store.inbox.enqueue([NewJob(id="poison", kind="fix", payload=b"")], now=at)
+        store.jobs.enqueue([NewJob(id="poison", kind="fix", payload=b"")], now=at)
         for again in range(6):
-            store.inbox.lease("poison", worker="w", now=at + timedelta(minutes=again), seconds=1)
+            store.jobs.lease("poison", worker="w", now=at + timedelta(minutes=again), seconds=1)
         _, check = _database(settings(tmp_path))
     assert (check.state, check.detail) == snapshot(
         (OPTIONAL, "1 ended the processes that ran them: `apprentice jobs list --state dead` shows which")

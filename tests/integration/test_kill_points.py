@@ -132,7 +132,7 @@ class House:
     def ended(self) -> bool:
         """Nothing is left but the look for a duplicate, minutes later."""
         soon = datetime.now(UTC) + LATE / 2
-        return not self.store.inbox.counts()[JobState.LEASED] and not self.store.inbox.due(
+        return not self.store.jobs.counts()[JobState.LEASED] and not self.store.jobs.due(
             now=soon, limit=1, resend_after=0.0
         )
 
@@ -168,7 +168,7 @@ def die_and_rise(house: House, job: Callable[[], object]) -> None:
     assert not house.ended(), "the worker died when there was nothing left to do"
     with house.working():
         house.sweep_until(house.ended)
-    counts = house.store.inbox.counts()
+    counts = house.store.jobs.counts()
     assert (counts[JobState.FAILED], counts[JobState.DEAD]) == (0, 0)
 
 

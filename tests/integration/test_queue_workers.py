@@ -73,7 +73,7 @@ class House:
     def add(self, *jobs: Job) -> list[str]:
         """Commit jobs and send them; their ids."""
         new = rows("test", jobs)
-        self.store.inbox.enqueue(new)
+        self.store.jobs.enqueue(new)
         ids = [row.id for row in new]
         assert enqueue(self.store, partial(send, self.celery), ids, datetime.now(UTC))
         return ids
@@ -98,7 +98,7 @@ class House:
         wait_for(swept)
 
     def ended(self) -> bool:
-        counts = self.store.inbox.counts()
+        counts = self.store.jobs.counts()
         return counts[JobState.READY] + counts[JobState.LEASED] == 0
 
 
@@ -131,7 +131,7 @@ def test_jobs_and_what_follows(house: House) -> None:
     """Every job is done once, and so is the job that follows from it."""
     jobs = house.add(*(fix(number) for number in range(20)))
     with house.worker() as worker:
-        wait_for(lambda: house.store.inbox.counts()[JobState.DONE] == 40)
+        wait_for(lambda: house.store.jobs.counts()[JobState.DONE] == 40)
         worker.terminate()
         assert worker.wait(PATIENCE) == 0
     assert Counter(house.lines("effects")) == Counter(jobs)
@@ -150,7 +150,7 @@ def test_worker_killed_in_the_middle(house: House) -> None:
     (house.home / "go").touch()
     with house.worker():
         house.sweep_until(house.ended)
-    assert house.store.inbox.counts()[JobState.DONE] == 2
+    assert house.store.jobs.counts()[JobState.DONE] == 2
     assert house.lines("effects") == [job]
     assert len(house.lines("started")) == 2
 
@@ -162,7 +162,7 @@ def test_child_killed_after_its_effect(house: House) -> None:
         house.sweep_until(house.ended)
     assert house.lines("effects") == [job]
     assert [line.split()[0] for line in house.lines("started")] == [job, job]
-    assert house.store.inbox.counts()[JobState.DONE] == 2
+    assert house.store.jobs.counts()[JobState.DONE] == 2
 
 
 def test_idle_child_killed(house: House) -> None:
@@ -174,7 +174,7 @@ def test_idle_child_killed(house: House) -> None:
             os.kill(child, signal.SIGKILL)
             house.add(*(ReviewPull(repository=REPOSITORY, actor=MARA, number=child * 10 + more) for more in range(4)))
             wait_for(house.ended)
-    assert house.store.inbox.counts()[JobState.DONE] == 2 + 3 * 4
+    assert house.store.jobs.counts()[JobState.DONE] == 2 + 3 * 4
 
 
 def test_broker_wiped(house: House) -> None:
@@ -192,7 +192,7 @@ def test_poison(house: House) -> None:
     poison, *others = house.add(fix(0, "poison"), *(fix(number) for number in range(1, 6)))
     with house.worker():
         house.sweep_until(house.ended)
-    stored = house.store.inbox.job(poison)
+    stored = house.store.jobs.job(poison)
     assert stored is not None
     assert (stored.state, stored.reason) == (JobState.DEAD, "given up: 5 workers in a row stopped renewing its lease")
     wait_for(lambda: house.lines("told") != [])
@@ -222,10 +222,10 @@ def test_redis_killed_while_all_work(redis_server: RedisServer, tmp_path: Path) 
     busy = house.add(fix(1, "wait"), fix(2, "wait"))
     house.add(answer("wait"))
     with house.store, house.worker():
-        wait_for(lambda: house.store.inbox.counts()[JobState.LEASED] == 3)
+        wait_for(lambda: house.store.jobs.counts()[JobState.LEASED] == 3)
         redis_server.kill()
         (house.home / "go").touch()
-        wait_for(lambda: house.store.inbox.counts()[JobState.LEASED] == 0)
+        wait_for(lambda: house.store.jobs.counts()[JobState.LEASED] == 0)
         time.sleep(LONGER_THAN_RETRIES)
         redis_server.start()
         send(house.celery, [busy[0]])
@@ -241,10 +241,10 @@ def test_redis_stays_away(redis_server: RedisServer, tmp_path: Path) -> None:
         house.add(fix(0))
         wait_for(house.ended)
         redis_server.kill()
-        house.store.inbox.enqueue(rows("test", [fix(number) for number in range(1, 5)]))
+        house.store.jobs.enqueue(rows("test", [fix(number) for number in range(1, 5)]))
         wait_for(house.ended)
         assert worker.poll() is None
-    assert house.store.inbox.counts()[JobState.DONE] == 10
+    assert house.store.jobs.counts()[JobState.DONE] == 10
 
 
 @pytest.mark.redis
@@ -269,7 +269,7 @@ def test_the_log_of_an_outage(redis_server: RedisServer, tmp_path: Path) -> None
 
 def test_a_job_without_a_message_ends_before_its_worker(house: House) -> None:
     """A worker that is asked to end lets a job that it found itself finish, as any other."""
-    house.store.inbox.enqueue(rows("test", [fix(1, "wait")]))
+    house.store.jobs.enqueue(rows("test", [fix(1, "wait")]))
     with house.worker() as worker:
         wait_for(lambda: len(house.lines("started")) == 1)
         worker.terminate()
@@ -277,7 +277,7 @@ def test_a_job_without_a_message_ends_before_its_worker(house: House) -> None:
         (house.home / "go").touch()
         assert worker.wait(PATIENCE) == 0
     assert len(house.lines("effects")) == 1
-    assert house.store.inbox.counts()[JobState.DONE] == 1
+    assert house.store.jobs.counts()[JobState.DONE] == 1
 
 
 def test_worker_that_takes_no_messages(house: House) -> None:
@@ -304,7 +304,7 @@ def test_a_message_without_a_database(tmp_path: Path) -> None:
     with migrated_store(tmp_path / "apprentice.db") as store, capture_logs() as log:
         store.close()
         (tmp_path / "apprentice.db").unlink()
-        WorkerProcess(lambda: store.inbox.delivery_count() > 0, lambda: 0, WorkerTimes()).on_message()
+        WorkerProcess(lambda: store.jobs.delivery_count() > 0, lambda: 0, WorkerTimes()).on_message()
     assert [each["event"] for each in log] == ["look for jobs postponed"]
 
 
@@ -339,7 +339,7 @@ def test_a_job_that_hangs(house: House) -> None:
     others = house.add(*(fix(number) for number in range(2, 5)))
     with house.worker("2"):
         house.sweep_until(house.ended)
-    stored = [house.store.inbox.job(each) for each in hanging]
+    stored = [house.store.jobs.job(each) for each in hanging]
     assert {(each.state, each.reason) for each in stored if each} == {
         (JobState.FAILED, "gave up: it ran longer than 2 s")
     }
@@ -353,7 +353,7 @@ def test_a_job_that_freezes(house: House) -> None:
     others = house.add(*(fix(number) for number in range(1, 4)))
     with house.worker():
         house.sweep_until(house.ended)
-    stored = house.store.inbox.job(frozen)
+    stored = house.store.jobs.job(frozen)
     assert stored is not None
     assert (stored.state, stored.reason) == (JobState.DEAD, "given up: 5 workers in a row stopped renewing its lease")
     assert Counter(house.lines("effects")) == Counter(others)

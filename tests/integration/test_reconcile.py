@@ -64,7 +64,7 @@ def later(playground: Playground, home: Path) -> JobContext:
 
 def under_lease(context: JobContext) -> JobContext:
     """The context of a job, with its row."""
-    context.store.inbox.enqueue([NewJob(id=LEASED.id, kind=LEASED.kind, payload=b"")])
+    context.store.jobs.enqueue([NewJob(id=LEASED.id, kind=LEASED.kind, payload=b"")])
     return context.for_job(LEASED, Event())
 
 
@@ -148,8 +148,8 @@ def test_of_several_searches_one_runs(tmp_path: Path) -> None:
     with migrated_store(tmp_path / "a.db") as store:
         now = datetime.now(UTC)
         first, second = (rows(name, [RedeliverWebhooks()])[0] for name in ("first", "second"))
-        store.inbox.enqueue([first, second], now=now)
-        leased = [store.inbox.lease(each.id, worker="w", now=now, seconds=60.0) for each in (first, second)]
+        store.jobs.enqueue([first, second], now=now)
+        leased = [store.jobs.lease(each.id, worker="w", now=now, seconds=60.0) for each in (first, second)]
         assert [each is not None for each in leased] == [True, False]
 
 
@@ -201,7 +201,7 @@ def stored(playground: Playground, context: JobContext, events: set[str]) -> Non
     for each in playground.world.deliveries:
         if each.notice.event in events:
             delivery = Delivery(id=each.notice.guid, event="ping", received_at=context.clock())
-            context.store.inbox.record_deliveries([delivery])
+            context.store.jobs.record_deliveries([delivery])
 
 
 @pytest.mark.usefixtures("_minting")
@@ -242,7 +242,7 @@ def test_a_long_log_is_read_once(playground: Playground, app: App, tmp_path: Pat
         batch = [
             Delivery(id=guid, event="issue_comment", received_at=context.clock()) for guid in received[start:][:500]
         ]
-        context.store.inbox.record_deliveries(batch)
+        context.store.jobs.record_deliveries(batch)
     stored(playground, context, {"ping", "installation"})
     jobs = 0
     while jobs == 0 or (position := context.store.hook_log.get("", HookLogPosition)) is None or position.cursor:

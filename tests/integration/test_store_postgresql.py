@@ -51,9 +51,9 @@ def store(migrated_postgresql_url: str) -> Iterator[Store]:
 
 def test_connections_that_the_server_dropped_are_replaced(store: Store, migrated_postgresql_url: str) -> None:
     """After the server has ended every connection, as at a restart, a call a moment later works."""
-    assert store.inbox.delivery_count() == 0
+    assert store.jobs.delivery_count() == 0
     end_connections(migrated_postgresql_url)
-    assert store.inbox.delivery_count() == 0
+    assert store.jobs.delivery_count() == 0
 
 
 def test_a_time_is_the_same_in_whatever_zone_it_was_given(store: Store) -> None:
@@ -87,7 +87,7 @@ def test_a_reading_transaction_sees_one_state(store: Store, migrated_postgresql_
         with psycopg.connect(migrated_postgresql_url) as other:
             other.execute("INSERT INTO deliveries VALUES ('g1', 'push', now())")
         assert connection.execute(count).scalar_one() == 0
-    assert store.inbox.delivery_count() == 1
+    assert store.jobs.delivery_count() == 1
 
 
 def test_any_spelling_of_the_url_uses_psycopg(migrated_postgresql_url: str) -> None:

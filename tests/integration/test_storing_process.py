@@ -73,8 +73,8 @@ def test_what_is_new(tmp_path: Path, store: Store) -> None:
         assert await process.store(deliveries("b", "c")) == [False, True]
 
     with_process(tmp_path, session)
-    assert store.inbox.counts()[JobState.READY] == 3
-    stored = store.inbox.job("a")
+    assert store.jobs.counts()[JobState.READY] == 3
+    stored = store.jobs.job("a")
     assert stored is not None
     assert (stored.payload, stored.delivery_id) == (b"\0\n\xff", "a")
     assert DATABASE.name in {name for name, labels, _ in store.measured.all(NOW) if "write" in labels}
@@ -91,7 +91,7 @@ def test_nothing_is_imported_from_where_it_starts(
         assert await process.store(deliveries("a")) == [True]
 
     with_process(tmp_path, session)
-    assert store.inbox.counts()[JobState.READY] == 1
+    assert store.jobs.counts()[JobState.READY] == 1
 
 
 def test_a_process_that_is_killed(tmp_path: Path, store: Store) -> None:
@@ -105,7 +105,7 @@ def test_a_process_that_is_killed(tmp_path: Path, store: Store) -> None:
         assert await process.store(deliveries("a", "b")) == [False, True]
 
     with_process(tmp_path, session)
-    assert store.inbox.counts()[JobState.READY] == 2
+    assert store.jobs.counts()[JobState.READY] == 2
 
 
 def test_a_process_that_was_killed_while_it_waited(tmp_path: Path, store: Store) -> None:
@@ -119,7 +119,7 @@ def test_a_process_that_was_killed_while_it_waited(tmp_path: Path, store: Store)
         assert await process.store(deliveries("b")) == [True]
 
     with_process(tmp_path, session)
-    assert store.inbox.counts()[JobState.READY] == 2
+    assert store.jobs.counts()[JobState.READY] == 2
 
 
 def test_no_other_process_can_be_started(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_it_outlives_the_signals_of_its_parent(tmp_path: Path, store: Store) -> 
         process.stdout.close()
         process.stdin.close()
         assert process.wait() == 0
-    assert store.inbox.counts()[JobState.READY] == 2
+    assert store.jobs.counts()[JobState.READY] == 2
 
 
 def send(write: Callable[[bytes], object], batch: Sequence[Delivery]) -> None:

@@ -85,7 +85,7 @@ def serve(
                 store,
                 lambda _ids: None,
                 lambda: datetime.now(UTC),
-                [ThreadStore(store.inbox.record_deliveries)],
+                [ThreadStore(store.jobs.record_deliveries)],
             )
             config = uvicorn.Config(app, port=0, http=kind, ws="none", log_config=None, access_log=False)
             config.load()

@@ -146,8 +146,8 @@ def test_five_hundred_deliveries(tmp_path: Path) -> None:
                     assert process.wait(PATIENCE) == -signal.SIGKILL
         assert todo == []
         finish(store, settings)
-        assert store.inbox.delivery_count() == 500
-        assert store.inbox.counts()[JobState.DONE] == 500
+        assert store.jobs.delivery_count() == 500
+        assert store.jobs.counts()[JobState.DONE] == 500
     runs = Counter((tmp_path / "done").read_text().split())
     assert len(runs) == 500
     assert set(runs.values()) == {1}
@@ -159,7 +159,7 @@ def finish(store: Store, settings: Settings) -> None:
 
     def ended() -> bool:
         sweep(store, partial(send, celery), datetime.now(UTC), resend_after=5.0)
-        counts = store.inbox.counts()
+        counts = store.jobs.counts()
         return counts[JobState.READY] + counts[JobState.LEASED] == 0
 
     wait_for(ended)
@@ -179,7 +179,7 @@ def test_the_process_that_stores_is_killed(tmp_path: Path) -> None:
             else:
                 wait_for(partial(post, client, number))
     with migrated_store(tmp_path / "apprentice.db") as store:
-        assert store.inbox.delivery_count() == 6
+        assert store.jobs.delivery_count() == 6
 
 
 def is_gone(pid: int) -> bool:
@@ -197,8 +197,8 @@ def test_killed_between_commit_and_send(tmp_path: Path) -> None:
         with web.life(SERVE_UNTIL_IT_SENDS) as process, httpx.Client(base_url=web.url) as client:
             post(client, 1)
             assert process.wait(PATIENCE) == -signal.SIGKILL
-        assert store.inbox.delivery_count() == 1
-        wait_for(lambda: store.inbox.counts()[JobState.DONE] == 1)
+        assert store.jobs.delivery_count() == 1
+        wait_for(lambda: store.jobs.counts()[JobState.DONE] == 1)
 
 
 def test_thirty_megabytes(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Desk:
         self.sent: list[str] = []
         self.broken = False
         self.app = create_app(
-            self.settings, self.store, self.send, lambda: NOW, [ThreadStore(self.store.inbox.record_deliveries)]
+            self.settings, self.store, self.send, lambda: NOW, [ThreadStore(self.store.jobs.record_deliveries)]
         )
 
     def send(self, ids: Sequence[str]) -> None:
@@ -105,10 +105,10 @@ def test_delivery(desk: Desk) -> None:
     answer = desk.post()
     assert (answer.status_code, answer.json()) == (202, {"jobs": 1, "duplicate": False})
     (job_id,) = desk.sent
-    stored = desk.store.inbox.job(job_id)
+    stored = desk.store.jobs.job(job_id)
     assert stored is not None
     assert (stored.kind, stored.delivery_id, stored.state) == ("fix", "d-1", JobState.READY)
-    assert desk.store.inbox.due(now=NOW, limit=9) == []
+    assert desk.store.jobs.due(now=NOW, limit=9) == []
 
 
 def test_delivered_twice(desk: Desk) -> None:
@@ -116,7 +116,7 @@ def test_delivered_twice(desk: Desk) -> None:
     desk.post()
     again = desk.post()
     assert (again.status_code, again.json()) == (202, {"jobs": 0, "duplicate": True})
-    assert desk.store.inbox.delivery_count() == 1
+    assert desk.store.jobs.delivery_count() == 1
     assert len(desk.sent) == 1
 
 
@@ -126,7 +126,7 @@ def test_a_replayed_body_does_nothing(event: str, desk: Desk) -> None:
     desk.post()
     again = desk.post(X_GitHub_Delivery="d-2", X_GitHub_Event=event)
     assert again.json()["duplicate"]
-    assert desk.store.inbox.delivery_count() == 1
+    assert desk.store.jobs.delivery_count() == 1
     assert len(desk.sent) == 1
 
 
@@ -151,7 +151,7 @@ def test_many_at_once(desk: Desk) -> None:
         assert sum(answer["duplicate"] for answer in answers) == 30
 
     desk.run(session)
-    assert desk.store.inbox.delivery_count() == 60
+    assert desk.store.jobs.delivery_count() == 60
     assert len(set(desk.sent)) == len(desk.sent) == 60
 
 
@@ -159,7 +159,7 @@ def test_queue_out_of_order(desk: Desk) -> None:
     """A queue that takes nothing does not lose the delivery: the answer is the same and the sweeper finds the job."""
     desk.broken = True
     assert desk.post().status_code == 202
-    assert len(desk.store.inbox.due(now=NOW, limit=9)) == 1
+    assert len(desk.store.jobs.due(now=NOW, limit=9)) == 1
     assert "apprentice_unsent_jobs_total 1.0" in desk.get("/metrics").text
 
 
@@ -169,7 +169,7 @@ def test_a_queue_that_works_again(desk: Desk) -> None:
     desk.post()
     desk.broken = False
     desk.post(ISSUE + b" ", X_GitHub_Delivery="d-2")
-    (missed,) = desk.store.inbox.due(now=NOW, limit=9)
+    (missed,) = desk.store.jobs.due(now=NOW, limit=9)
     assert len(desk.sent) == 1
     assert missed not in desk.sent
 
@@ -198,7 +198,7 @@ def test_a_database_that_does_not_keep_up(desk: Desk, tmp_path: Path) -> None:
         assert {each.status_code for each in taken} == {202}
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "30")
         assert refused.json() == {"error": "too many deliveries wait to be stored; redeliver it later"}
-        assert desk.store.inbox.delivery_count() == len(taken)
+        assert desk.store.jobs.delivery_count() == len(taken)
 
     desk.run(session)
 
@@ -234,7 +234,7 @@ def test_bad_input(body: bytes, headers: dict[str, str | None], status: int, err
     assert answer.status_code == status
     assert answer.json()["error"].startswith(error)
     assert "\n" not in answer.json()["error"]
-    assert desk.store.inbox.delivery_count() == 0
+    assert desk.store.jobs.delivery_count() == 0
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_ignored(event: str, body: bytes, reason: str, desk: Desk) -> None:
     """What is genuine and of no use is stored and answered with the reason, so that GitHub does not show an error."""
     answer = desk.post(body, X_GitHub_Event=event)
     assert (answer.status_code, answer.json()) == (202, {"jobs": 0, "duplicate": False, "ignored": reason})
-    assert desk.store.inbox.delivery_count() == 1
+    assert desk.store.jobs.delivery_count() == 1
 
 
 def test_database_gone(desk: Desk, tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_health(desk: Desk) -> None:
 
 
 def enqueue(store: Store, when: datetime) -> None:
-    store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"{}", run_after=when)], now=when)
+    store.jobs.enqueue([NewJob(id="j", kind="fix", payload=b"{}", run_after=when)], now=when)
 
 
 def test_metrics(desk: Desk) -> None:

@@ -32,7 +32,7 @@ def together(town: Town, *, workers: int = 2) -> None:
     """Deliver what is there, and do every job that is due, several at a time, as separate workers do."""
     for _ in range(20):
         town.playground.drain()
-        due = town.context.store.inbox.due(now=town.clock(), limit=100, resend_after=0.0)
+        due = town.context.store.jobs.due(now=town.clock(), limit=100, resend_after=0.0)
         if not due:
             return
 
@@ -100,7 +100,7 @@ def test_a_push_while_the_first_review_posts(town: Town) -> None:
     def push() -> None:
         town.finn.push(REPOSITORY, "jars", {"pantry/jars.py": JARS + "\n\nX = 1\n"}, "More")
         town.playground.drain()
-        ids = town.context.store.inbox.due(now=town.clock(), limit=9, resend_after=0.0)
+        ids = town.context.store.jobs.due(now=town.clock(), limit=9, resend_after=0.0)
         for each in ids:  # what a second worker would do now
             run_leased(town.context, each, worker="second", send=nobody)
 

@@ -94,7 +94,7 @@ def test_a_job_from_before_a_transfer(town: Town) -> None:
     town.do_again("answer", first=True)
     assert [each.installation_id for each in store.repositories.all(RepositoryRef)] == [installation]
     assert "review in cellar/pantry, F401" in said_by_us(town, "cellar/pantry", number)[-1]
-    store.inbox.enqueue(rows("late", [PollReactions(repository=before)]))
+    store.jobs.enqueue(rows("late", [PollReactions(repository=before)]))
     enqueue_polls(store, town.clock(), every=600)
     town.settle()
     assert all(post.watched for post in store.posts.on(known, number))

@@ -46,7 +46,7 @@ def ask(town: Town) -> int:
 
 def earliest(town: Town) -> datetime:
     """When the only job that waits may go on."""
-    due = town.context.store.inbox.due(now=town.clock() + PATIENCE, limit=100, resend_after=0.0)
+    due = town.context.store.jobs.due(now=town.clock() + PATIENCE, limit=100, resend_after=0.0)
     (waiting,) = town.jobs(*due)
     return waiting.run_after
 

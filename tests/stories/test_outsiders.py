@@ -135,9 +135,9 @@ def test_never_seen_before(town: Town) -> None:
 def test_an_event_of_an_earlier_push_comes_late(town: Town) -> None:
     """Where a lost event of an earlier push comes after that of a later one, the second command is about the head that is there."""
     number = town.propose("notes", NOTES, draft=True)
-    known = town.context.store.inbox.about("track", int(town.key), number)[-1].payload
+    known = town.context.store.jobs.about("track", int(town.key), number)[-1].payload
     town.push("notes", {"more.md": "Salt.\n"})
-    town.context.store.inbox.enqueue(rows("redelivered", [decode(known)]))
+    town.context.store.jobs.enqueue(rows("redelivered", [decode(known)]))
     town.say(number, "@apprentice review")
     for _ in range(LOOKS):
         town.later(LONGEST_DELAY.total_seconds())
@@ -212,7 +212,7 @@ def with_another_worker(town: Town) -> None:
     """Do all jobs; another worker does what is due while the first comment is on its way."""
 
     def meanwhile(_request: PlaygroundRequest) -> None:
-        for job in town.context.store.inbox.due(now=town.clock(), limit=100, resend_after=0.0):
+        for job in town.context.store.jobs.due(now=town.clock(), limit=100, resend_after=0.0):
             run_leased(town.context, job, worker="another", send=nobody)
 
     town.playground.before("POST", r"/issues/\d+/comments$", meanwhile)
@@ -236,7 +236,7 @@ def test_the_limit_of_a_day_holds_over_conversations_and_workers(town: Town) -> 
     first, second = town.issue("Rice", ""), town.issue("Salt", "")
     (installation,) = town.playground.world.installations
     for other in range(REPLIES_TO_OUTSIDERS - 1):
-        town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
+        town.context.store.jobs.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
     for number in (first, second):
         town.olga.comment(REPOSITORY, number, "@apprentice help")
     town.playground.drain()
@@ -249,7 +249,7 @@ def test_a_reply_to_a_stranger_counts_once(town: Town) -> None:
     numbers = [town.issue("Rice", ""), town.issue("Salt", "")]
     (installation,) = town.playground.world.installations
     for other in range(REPLIES_TO_OUTSIDERS - 2):
-        town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
+        town.context.store.jobs.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
     assert [len(town.say(number, "@apprentice help", by=town.olga)) for number in numbers] == [1, 1]
 
 
@@ -269,7 +269,7 @@ def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     number = town.issue("Rice", "")
     (installation,) = town.playground.world.installations
     for other in range(REPLIES_TO_OUTSIDERS):
-        town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
+        town.context.store.jobs.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
     assert town.say(number, "@apprentice fix", by=town.olga) == []
     why = "an earlier command is, or 30 outsiders' commands were answered within a day"
     assert town.progress == [f"no reply to olga: {why}"]
@@ -282,7 +282,7 @@ def test_reviews_for_strangers_are_limited_a_day(town: Town) -> None:
     """Beyond the limit a stranger's commit gets a neutral check that says how to get a review; a maintainer gets it."""
     (installation,) = town.playground.world.installations
     for other in range(REVIEWS_FOR_OUTSIDERS):
-        town.context.store.inbox.begin_effect(f"outsider-review:{installation}:1:1:{other}", "j", town.clock())
+        town.context.store.jobs.begin_effect(f"outsider-review:{installation}:1:1:{other}", "j", town.clock())
     fork = town.olga.fork(REPOSITORY)
     town.olga.push(fork, "notes", NOTES, "Notes")
     number = town.olga.open_pull(REPOSITORY, head="olga:notes", title="Notes")
@@ -299,7 +299,7 @@ def test_base_branches_that_strangers_choose_are_limited_a_day(town: Town) -> No
     """Each other base branch that a stranger chooses counts like a commit."""
     (installation,) = town.playground.world.installations
     for other in range(REVIEWS_FOR_OUTSIDERS - 1):
-        town.context.store.inbox.begin_effect(f"outsider-review:{installation}:1:1:{other}", "j", town.clock())
+        town.context.store.jobs.begin_effect(f"outsider-review:{installation}:1:1:{other}", "j", town.clock())
     town.finn.push(REPOSITORY, "next", NOTES, "Notes")
     fork = town.olga.fork(REPOSITORY)
     town.olga.push(fork, "more", {"more.md": "Beans.\n"}, "More")

@@ -22,10 +22,10 @@ def test_help_beside_five_hundred_repairs(tmp_path: Path) -> None:
         repairs = [
             Fix(repository=loud, actor=actor, number=number, pull=False, commanded=True) for number in range(500)
         ]
-        inbox, now = town.context.store.inbox, town.clock()
+        jobs, now = town.context.store.jobs, town.clock()
         flood = rows("flood", repairs)
-        inbox.enqueue(flood, now=now)
-        running = inbox.claim(Claimer(name="host:1:1", processes=2), now=now, seconds=3600)
+        jobs.enqueue(flood, now=now)
+        running = jobs.claim(Claimer(name="host:1:1", processes=2), now=now, seconds=3600)
         assert running is not None and running.kind == "fix"
 
         number = town.maya.open_issue(REPOSITORY, "What can you do?", "")

@@ -81,7 +81,7 @@ class Town:
         """Deliver every webhook and do every job that is due, until nothing is left."""
         for _ in range(MAX_ROUNDS):
             self.playground.drain()
-            due = self.context.store.inbox.due(now=self.clock(), limit=100, resend_after=0.0)
+            due = self.context.store.jobs.due(now=self.clock(), limit=100, resend_after=0.0)
             if not due:
                 return
             for job in due:
@@ -97,7 +97,7 @@ class Town:
         """Have the reactions read, as the sweeper does every few minutes."""
         (known,) = self.context.store.repositories.all(RepositoryRef)
         about = RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
-        self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [PollReactions(repository=about)]))
+        self.context.store.jobs.enqueue(rows(f"poll:{time.monotonic_ns()}", [PollReactions(repository=about)]))
         self.settle()
 
     def redeliver(self, event: str) -> None:
@@ -228,11 +228,11 @@ class Town:
         return self.context.store.ledger.cells_digest()
 
     def jobs(self, *ids: str) -> list[StoredJob]:
-        found = [self.context.store.inbox.job(each) for each in ids]
+        found = [self.context.store.jobs.job(each) for each in ids]
         return [each for each in found if each is not None]
 
     def count(self, state: JobState) -> int:
-        return self.context.store.inbox.counts()[state]
+        return self.context.store.jobs.counts()[state]
 
 
 def nobody(_ids: Sequence[str]) -> None:
@@ -290,7 +290,7 @@ def _web(home: Path, send: Send, clock: Callable[[], datetime]) -> Iterator[str]
     """The web process, in a thread; the root of its address."""
     settings = WebSettings(home=home, webhook_secret=SECRET)
     with create_server(("127.0.0.1", 0)) as listening, open_store(settings.database()) as store:
-        app = create_app(settings, store, send, clock, [ThreadStore(store.inbox.record_deliveries)])
+        app = create_app(settings, store, send, clock, [ThreadStore(store.jobs.record_deliveries)])
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="web", daemon=True)
         thread.start()

@@ -249,7 +249,7 @@ def _is_wanted(job: LocateIssue, task: Task, mirror: Mirror, context: JobContext
     if not chosen.issues.locate or chosen.silent:
         return False
     among = f"located:{job.repository.id}:"
-    begun = context.store.inbox.begin_limited(
+    begun = context.store.jobs.begin_limited(
         f"{among}{job.number}", context.job_id, context.clock(), among=among, most=ANSWERS_A_DAY
     )
     if not begun:

@@ -36,7 +36,7 @@ def begin_check(this: Round) -> int | None:
     """The check run in progress of a round; None for a comment's, which gets a reaction, where the round has its result, and
     where GitHub refuses it: then it refuses the result, which is logged.
     """
-    result = this.context.store.inbox.effect(this.key("check"))
+    result = this.context.store.jobs.effect(this.key("check"))
     if this.job.comment_id or (result is not None and result.done_at is not None):
         return None
     sha, mark = this.task.sha, _mark(this.job, this.task.sha)

@@ -135,8 +135,8 @@ def _missing(context: JobContext, page: HookLogPage, oldest: datetime, newest: d
         counts = actions is not None and (not actions or each.action in actions) and each.status not in REFUSED
         if counts and oldest <= each.delivered_at <= newest:
             latest.setdefault(each.guid, each)
-    unknown = context.store.inbox.unknown_deliveries(list(latest))
-    return [each for each in latest.values() if each.guid in unknown and context.store.inbox.effect(_key(each)) is None]
+    unknown = context.store.jobs.unknown_deliveries(list(latest))
+    return [each for each in latest.values() if each.guid in unknown and context.store.jobs.effect(_key(each)) is None]
 
 
 def _request_all(context: JobContext, hook: MintingClient, missing: Sequence[HookDelivery]) -> None:
@@ -161,7 +161,7 @@ def _request(context: JobContext, hook: MintingClient, missing: HookDelivery) ->
         hook.redeliver(missing.id)
     except CannotRun as error:  # of this one: it read the log a moment ago
         context.progress(f"GitHub does not send {missing.event} {missing.guid} again: {error}")
-    context.store.inbox.begin_effect(_key(missing), context.job_id, context.clock())
+    context.store.jobs.begin_effect(_key(missing), context.job_id, context.clock())
 
 
 def _key(delivery: HookDelivery) -> str:

@@ -185,7 +185,7 @@ def settled(job: Feedback, post: Post, github: GitHub, context: JobContext) -> F
     job = replace(job, kind=_kind_of_end(job, post, github, context))
     if job.kind is SignalKind.FIX_CLOSED or not job.actor.is_bot:
         return job
-    readied = context.store.inbox.about("ci", job.repository.id, job.subject.id)[-1:]
+    readied = context.store.jobs.about("ci", job.repository.id, job.subject.id)[-1:]
     users = [each.actor for each in decodable([last.payload for last in readied]) if isinstance(each, StartCi)]
     return replace(job, actor=users[0]) if users else job
 

@@ -42,7 +42,7 @@ def outdated(job: Fix | ReviewPull, pull: PullRequest, context: JobContext) -> s
 
 def _is_behind(pull: PullRequest, job: Fix | ReviewPull, context: JobContext) -> bool:
     """Whether GitHub shows what it reported before it reported something else; it may be so again, and then that is yet to come."""
-    stored = context.store.inbox.about("track", job.repository.id, job.number)
+    stored = context.store.jobs.about("track", job.repository.id, job.number)
     tracked = (each for each in decodable(each.payload for each in stored) if isinstance(each, TrackPull))
     states, shown = [(each.head_sha, each.closed) for each in tracked], (pull.head_sha, pull.state != "open")
     return shown in states[:-1] and shown != states[-1]
@@ -70,12 +70,12 @@ GIVEN_UP = frozenset({JobState.FAILED, JobState.DEAD})
 def later_jobs(repository: int, number: int, context: JobContext) -> Iterator[Job]:
     """The jobs like the running one, about a number, that were stored after it and not given up."""
     own = _own_row(context)
-    later = context.store.inbox.about(own.kind, repository, number, after=own.created_at)
+    later = context.store.jobs.about(own.kind, repository, number, after=own.created_at)
     return decodable(each.payload for each in later if each.state not in GIVEN_UP)
 
 
 def _own_row(context: JobContext) -> StoredJob:
-    own = context.store.inbox.job(context.job_id)
+    own = context.store.jobs.job(context.job_id)
     assert own is not None, "a job runs from its row"
     return own
 
@@ -94,6 +94,6 @@ def _is_same(job: Fix | ReviewPull, later: Fix | ReviewPull) -> bool:
 
 def _head_known(job: Fix | ReviewPull, context: JobContext, when: datetime) -> str:
     """The last head that was reported until then; empty without any."""
-    stored = context.store.inbox.about("track", job.repository.id, job.number)
+    stored = context.store.jobs.about("track", job.repository.id, job.number)
     last = [each.payload for each in stored if each.created_at <= when][-1:]
     return next((each.head_sha for each in decodable(last) if isinstance(each, TrackPull)), "")

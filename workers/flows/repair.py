@@ -184,7 +184,7 @@ def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
 def _open_proposal(case: RepairRequest, context: JobContext) -> int | None:
     """Our open pull request for the same at the same commit: two people may ask, or one a second time."""
     for each in context.store.tasks.ended(TaskKind.REPAIR, case.task.repository, case.job.number):
-        asked, opened = context.store.inbox.job(each.task.id), context.store.inbox.effect(f"{each.task.id}:pull")
+        asked, opened = context.store.jobs.job(each.task.id), context.store.jobs.effect(f"{each.task.id}:pull")
         if each.task.id == case.task.id or each.task.sha != case.task.sha or not (asked and opened and opened.done_at):
             continue
         same = any(isinstance(job, Fix) and _wanted(job) == _wanted(case.job) for job in decodable([asked.payload]))

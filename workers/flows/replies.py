@@ -75,7 +75,7 @@ def reply_to_outsider(
     """Refuse an outsider's commands and verdicts with one reply to each account in a conversation, however many follow."""
     installation = f"outsider:{job.repository.installation_id}:"
     key = f"{installation}{job.repository.id}:{job.number}:{job.actor.id}"
-    begin = context.store.inbox.begin_limited
+    begin = context.store.jobs.begin_limited
     if not begin(key, context.job_id, context.clock(), among=installation, most=REPLIES_TO_OUTSIDERS):
         why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
         context.progress(f"no reply to {job.actor.login}: {why}")

@@ -122,7 +122,7 @@ def _refuse_flood(job: ReviewPull, pull: PullRequest, github: GitHub, context: J
     installation = f"outsider-review:{job.repository.installation_id}:"
     about = context.job_id if job.retargeted else pull.head_sha
     key = f"{installation}{job.repository.id}:{pull.number}:{about}"
-    begun = context.store.inbox.begin_limited(
+    begun = context.store.jobs.begin_limited(
         key, context.job_id, context.clock(), among=installation, most=REVIEWS_FOR_OUTSIDERS, alone=False
     )
     if not begun:

@@ -220,7 +220,7 @@ def _reported_gone(this: Round, known: Mapping[str, Sighting]) -> dict[str, int]
     """What an earlier round reported as gone, and how many threads it closed."""
     gone = {}
     for fingerprint in known:
-        effect = this.context.store.inbox.effect(this.key_of("gone", fingerprint))
+        effect = this.context.store.jobs.effect(this.key_of("gone", fingerprint))
         if effect is not None and effect.done_at is not None and effect.job_id != this.context.job_id:
             gone[fingerprint] = int(effect.reference)
     return gone

@@ -63,7 +63,7 @@ def enqueue(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool
         return True
     try:
         send(ids)
-        store.inbox.mark_sent(ids, now)
+        store.jobs.mark_sent(ids, now)
     except (Retryable, StoreError) as error:
         _log.warning("jobs left to the sweeper", jobs=len(ids), error=str(error))
         return False

@@ -118,8 +118,8 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
     """
     settings = context.settings
     claimer = Claimer(name=worker, processes=settings.workers, most=settings.jobs_per_installation)
-    inbox, now, seconds = context.store.inbox, context.clock(), settings.lease_seconds
-    leased = inbox.claim(claimer, now=now, seconds=seconds, on_death=_report_death)
+    jobs, now, seconds = context.store.jobs, context.clock(), settings.lease_seconds
+    leased = jobs.claim(claimer, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:
         _Attempt(context, leased, send).run()
     return leased is not None
@@ -128,7 +128,7 @@ def run_next(context: RunContext, *, worker: str, send: Send) -> bool:
 def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
     """Run this job, regardless of turns, if this worker gets the lease."""
     now, seconds = context.clock(), context.settings.lease_seconds
-    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds, on_death=_report_death)
+    leased = context.store.jobs.lease(job_id, worker=worker, now=now, seconds=seconds, on_death=_report_death)
     if leased is not None:
         _Attempt(context, leased, send).run()
 
@@ -179,7 +179,7 @@ class _Attempt:
             self._log_end(RunResult.STOPPED, reason=str(error))
             now = context.clock()
             # Where the lease is still ours, the next job of the conversation does not wait for its end.
-            context.store.inbox.postpone(self.leased, now=now, until=now, reason=str(error))
+            context.store.jobs.postpone(self.leased, now=now, until=now, reason=str(error))
         except Unavailable as error:
             self._wait(job, error)
         except StoreUnavailable as error:
@@ -203,7 +203,7 @@ class _Attempt:
     def _finish(self, follow_ups: Sequence[Job]) -> None:
         store, clock = self.context.store, self.context.clock
         new = rows(self.leased.id, follow_ups)
-        if store.inbox.finish(self.leased, now=clock(), follow_ups=new):
+        if store.jobs.finish(self.leased, now=clock(), follow_ups=new):
             self._log_end(RunResult.DONE)
             enqueue(store, self.send, [row.id for row in new], clock())
         else:
@@ -217,7 +217,7 @@ class _Attempt:
         now = self.context.clock()
         until = now + delay(attempts, self.context.rng)
         self._log_end(RunResult.POSTPONED, until=until.isoformat(), reason=str(error))
-        self.context.store.inbox.postpone(self.leased, now=now, until=until, reason=str(error))
+        self.context.store.jobs.postpone(self.leased, now=now, until=until, reason=str(error))
 
     def _wait(self, job: Job, error: Unavailable) -> None:
         """Wait as long as was asked, else ever longer, and for `PATIENCE` in all; where GitHub limits, the installation does."""
@@ -233,8 +233,8 @@ class _Attempt:
         until = min(now + max(asked, delay(leased.waits + 1, context.rng)), gives_up)
         installation = repository.installation_id if repository and isinstance(error, Limited) else None
         self._log_end(RunResult.WAITING, until=until.isoformat(), reason=str(error))
-        inbox = context.store.inbox
-        inbox.wait(leased, now=now, until=until, reason=str(error), installation_id=installation)
+        jobs = context.store.jobs
+        jobs.wait(leased, now=now, until=until, reason=str(error), installation_id=installation)
 
     def _fail(self, job: Job, reason: str) -> None:
         self._end(reason, _reports(job, reason))
@@ -243,7 +243,7 @@ class _Attempt:
         self._log_end(result, reason=reason)
         store, now = self.context.store, self.context.clock()
         new = rows(self.leased.id, follow_ups)
-        if store.inbox.fail(self.leased, now=now, reason=reason, follow_ups=new):
+        if store.jobs.fail(self.leased, now=now, reason=reason, follow_ups=new):
             enqueue(store, self.send, [row.id for row in new], now)
 
     def _log_end(self, result: RunResult, **details: str) -> None:
@@ -270,7 +270,7 @@ class _Attempt:
                     if time.monotonic() >= deadline:
                         self._fail(job, f"gave up: it ran longer than {most:g} s")
                         break
-                    held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
+                    held = context.store.jobs.renew(leased, now=context.clock(), seconds=seconds)
                     if not held or _is_gone(context, job, begun):
                         stop.set()
                 except StoreError as error:
@@ -326,6 +326,6 @@ def _is_gone(context: RunContext, job: Job, since: datetime) -> bool:
     """Whether GitHub reported another head, or the end, of the pull request that is reviewed. A later event may differ."""
     if not isinstance(job, ReviewPull):
         return False
-    found = context.store.inbox.about("track", job.repository.id, job.number, after=since)
+    found = context.store.jobs.about("track", job.repository.id, job.number, after=since)
     news = [each for each in decodable(stored.payload for stored in found) if isinstance(each, TrackPull)]
     return bool(news) and (news[-1].closed or job.head_sha not in ("", news[-1].head_sha))

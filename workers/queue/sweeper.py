@@ -39,7 +39,7 @@ def sweep(store: Store, send: Send, now: datetime, *, resend_after: float = RESE
 
     These are jobs that were never sent, that a broker lost, that were postponed until now, or whose lease ran out.
     """
-    due = store.inbox.due(now=now, limit=MAX_AT_ONCE, resend_after=resend_after)
+    due = store.jobs.due(now=now, limit=MAX_AT_ONCE, resend_after=resend_after)
     return tuple(due) if enqueue(store, send, due, now) else ()
 
 
@@ -50,10 +50,10 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     """
     slot = int(now.timestamp() // every)
     wanted = frozenset(store.posts.repositories_watched(now - POLLED_FOR)) - {
-        str(each) for each in store.inbox.under_way(POLL)
+        str(each) for each in store.jobs.under_way(POLL)
     }
     polls = [PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.key in wanted]
-    return store.inbox.enqueue(rows(f"poll:{slot}", polls), now=now)
+    return store.jobs.enqueue(rows(f"poll:{slot}", polls), now=now)
 
 
 def enqueue_search(store: Store, now: datetime, *, every: float) -> int:
@@ -61,16 +61,16 @@ def enqueue_search(store: Store, now: datetime, *, every: float) -> int:
 
     While one waits there is no other. Returns how many are new.
     """
-    if store.inbox.under_way(SEARCH):
+    if store.jobs.under_way(SEARCH):
         return 0
     position = store.hook_log.get("", HookLogPosition)
     seconds = 60.0 if position is not None and position.cursor else every
-    return store.inbox.enqueue(rows(f"search:{seconds}:{now.timestamp() // seconds}", [RedeliverWebhooks()]), now=now)
+    return store.jobs.enqueue(rows(f"search:{seconds}:{now.timestamp() // seconds}", [RedeliverWebhooks()]), now=now)
 
 
 def enqueue_policy_check(store: Store, now: datetime) -> int:
     """Enqueue one policy check a day; returns how many jobs are new."""
-    return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // POLICY_CHECK_SECONDS)}", [CheckPolicy()]), now=now)
+    return store.jobs.enqueue(rows(f"judge:{int(now.timestamp() // POLICY_CHECK_SECONDS)}", [CheckPolicy()]), now=now)
 
 
 def run_sweeper(settings: SweeperSettings) -> None:
@@ -117,7 +117,7 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         enqueue_polls(store, now, every=settings.poll_seconds)
         enqueue_search(store, now, every=settings.poll_seconds)
         enqueue_policy_check(store, now)
-        store.inbox.bring_forward(now)
+        store.jobs.bring_forward(now)
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=resend_after)

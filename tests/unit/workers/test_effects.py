@@ -40,12 +40,12 @@ class Site:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with migrated_store(tmp_path / "apprentice.db") as store:
-        store.inbox.enqueue([NewJob(id=each, kind="poll", payload=b"") for each in "ab"], now=NOW)
+        store.jobs.enqueue([NewJob(id=each, kind="poll", payload=b"") for each in "ab"], now=NOW)
         yield store
 
 
 def effects_of(store: Store, job: str, now: datetime = NOW) -> Effects:
-    leased = store.inbox.lease(job, worker="w", now=now, seconds=60)
+    leased = store.jobs.lease(job, worker="w", now=now, seconds=60)
     assert leased is not None
     return Effects(store=store, leased=leased, lease_seconds=60, clock=lambda: now)
 
@@ -53,7 +53,7 @@ def effects_of(store: Store, job: str, now: datetime = NOW) -> Effects:
 def test_another_job_may_be_making_it(store: Store) -> None:
     """A job waits while another may be making the same, and makes it itself when that can no longer be."""
     site = Site()
-    store.inbox.begin_effect("k", "a", NOW)
+    store.jobs.begin_effect("k", "a", NOW)
     with pytest.raises(Unavailable) as waiting:
         effects_of(store, "b", NOW + IN_FLIGHT / 3).once("k", make=site.make, find=site.find)
     assert (site.made, waiting.value.seconds) == (0, (IN_FLIGHT * 2 / 3).total_seconds())
@@ -63,7 +63,7 @@ def test_another_job_may_be_making_it(store: Store) -> None:
 def test_a_lost_lease_makes_nothing(store: Store) -> None:
     """A worker whose job has gone to another makes no effect any more."""
     site, slow = Site(), effects_of(store, "a")
-    store.inbox.lease("a", worker="other", now=NOW + timedelta(seconds=61), seconds=60)
+    store.jobs.lease("a", worker="other", now=NOW + timedelta(seconds=61), seconds=60)
     with pytest.raises(JobStopped, match="another worker"):
         slow.once("k", make=site.make, find=site.find)
     assert site.made == 0
@@ -88,12 +88,12 @@ def test_a_second_look(store: Store, found: int | None) -> None:
         return RemoveDuplicate(repository=REPOSITORY, number=1, key="k", kept=kept)
 
     def looks() -> list[StoredJob]:
-        found = [store.inbox.job(each) for each in store.inbox.due(now=NOW + LATE, limit=9)]
+        found = [store.jobs.job(each) for each in store.jobs.due(now=NOW + LATE, limit=9)]
         return [each for each in found if each and each.kind == "duplicate"]
 
     here.once("new", make=site.make, find=site.find, look_again=again)
     assert looks() == []
-    store.inbox.begin_effect("k", "a", NOW)
+    store.jobs.begin_effect("k", "a", NOW)
     site.found = found
     kept = here.once("k", make=site.make, find=site.find, look_again=again)
     (later,) = looks()

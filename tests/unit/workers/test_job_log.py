@@ -26,7 +26,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     """With a job of a delivery."""
     with migrated_store(tmp_path / "apprentice.db") as store:
         job = NewJob(id="j", kind="answer", payload=encode(ASKED))
-        store.inbox.record_deliveries([Delivery(id="guid-1", event="issues", received_at=NOW, jobs=(job,))])
+        store.jobs.record_deliveries([Delivery(id="guid-1", event="issues", received_at=NOW, jobs=(job,))])
         yield Bench(store=store, settings=WorkerSettings(home=tmp_path, lease_seconds=30), flows={})
 
 

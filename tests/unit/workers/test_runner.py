@@ -78,9 +78,7 @@ class Bench:
     @property
     def reports(self) -> list[str]:
         """What the users who asked are to be told."""
-        found = [
-            self.store.inbox.job(each) for each in self.store.inbox.due(now=self.clock(), limit=100, resend_after=0)
-        ]
+        found = [self.store.jobs.job(each) for each in self.store.jobs.due(now=self.clock(), limit=100, resend_after=0)]
         jobs = [decode(each.payload) for each in found if each and each.kind == "report"]
         return [f"{type(job.failed).__name__}: {job.reason}" for job in jobs if isinstance(job, ReportFailure)]
 
@@ -88,7 +86,7 @@ class Bench:
         """Run the job, by `flow` if given, and return it as it stands then."""
         context = self if flow is None else dataclasses.replace(self, flows={AnswerCommand: flow})
         run_leased(context, job, worker="w", send=self.send)
-        stored = self.store.inbox.job(job)
+        stored = self.store.jobs.job(job)
         assert stored is not None
         return stored
 
@@ -103,14 +101,14 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     settings = WorkerSettings(home=tmp_path, lease_seconds=30)
     with migrated_store(tmp_path / "apprentice.db") as store:
-        store.inbox.enqueue([NewJob(id="j", kind="answer", payload=encode(ASKED))], now=NOW)
+        store.jobs.enqueue([NewJob(id="j", kind="answer", payload=encode(ASKED))], now=NOW)
         yield Bench(store=store, settings=settings, flows={})
 
 
 def test_done_with_follow_ups(bench: Bench) -> None:
     """What follows from a job is stored with its end and sent, under an id that comes from both."""
     stored = bench.run(lambda job, context: [ANSWER])
-    follow_up = bench.store.inbox.job(job_id("j", encode(ANSWER)))
+    follow_up = bench.store.jobs.job(job_id("j", encode(ANSWER)))
     assert stored.state is JobState.DONE
     assert follow_up is not None
     assert (follow_up.state, follow_up.payload) == (JobState.READY, encode(ANSWER))
@@ -218,18 +216,18 @@ def test_one_limit_stops_one_installation(bench: Bench) -> None:
     """Where GitHub limits an installation, its jobs wait as long as was asked, and those of others do not."""
     other = structs.replace(ASKED, repository=RepositoryRef(id=88, full_name="bolt/nut", installation_id=4004))
     same, others = rows("d", [POLL])[0], rows("d", [other])[0]
-    bench.store.inbox.enqueue([same, others], now=NOW)
+    bench.store.jobs.enqueue([same, others], now=NOW)
 
     def limited(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         raise Limited("GitHub limits us", seconds=600)
 
-    bench.store.inbox.enqueue(rows("e", [ASKED]), now=NOW)
+    bench.store.jobs.enqueue(rows("e", [ASKED]), now=NOW)
     asked = rows("e", [ASKED])[0].id
     bench.run(limited, job=asked)
-    assert bench.store.inbox.lease(same.id, worker="w", now=bench.clock(), seconds=30) is None
-    assert set(bench.store.inbox.due(now=bench.clock(), limit=10)) == {"j", others.id}
+    assert bench.store.jobs.lease(same.id, worker="w", now=bench.clock(), seconds=30) is None
+    assert set(bench.store.jobs.due(now=bench.clock(), limit=10)) == {"j", others.id}
     bench.pass_time(timedelta(seconds=601))
-    assert set(bench.store.inbox.due(now=bench.clock(), limit=10)) == {"j", others.id, same.id, asked}
+    assert set(bench.store.jobs.due(now=bench.clock(), limit=10)) == {"j", others.id, same.id, asked}
 
 
 def test_a_refused_token_is_dropped(bench: Bench) -> None:
@@ -262,7 +260,7 @@ def test_unexpected(bench: Bench) -> None:
 
     with pytest.raises(ZeroDivisionError):
         bench.run(flow)
-    stored = bench.store.inbox.job("j")
+    stored = bench.store.jobs.job("j")
     assert stored is not None
     assert stored.state is JobState.FAILED
     assert bench.reports == ["AnswerCommand: an unexpected ZeroDivisionError stopped this job; see the worker's log"]
@@ -275,7 +273,7 @@ def test_no_flow(bench: Bench) -> None:
 
 def test_unreadable(bench: Bench) -> None:
     """A payload of no known kind or version fails with a reason; the runner cannot know whom to notify."""
-    bench.store.inbox.enqueue([NewJob(id="x", kind="poll", payload=b'{"type": "poll.99"}')], now=NOW)
+    bench.store.jobs.enqueue([NewJob(id="x", kind="poll", payload=b'{"type": "poll.99"}')], now=NOW)
     stored = bench.run(job="x")
     assert stored.state is JobState.FAILED
     assert "cannot decode the job" in stored.reason
@@ -287,12 +285,12 @@ def test_lease_lost(bench: Bench) -> None:
 
     def slow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         bench.pass_time(timedelta(seconds=31))
-        assert bench.store.inbox.lease("j", worker="other", now=bench.clock(), seconds=30)
+        assert bench.store.jobs.lease("j", worker="other", now=bench.clock(), seconds=30)
         return [ANSWER]
 
     stored = bench.run(slow)
     assert (stored.state, stored.worker) == (JobState.LEASED, "other")
-    assert bench.store.inbox.job(job_id("j", encode(ANSWER))) is None
+    assert bench.store.jobs.job(job_id("j", encode(ANSWER))) is None
     assert bench.sent == []
 
 
@@ -303,7 +301,7 @@ def test_a_job_that_stops_gives_its_lease_back(bench: Bench, lost: bool) -> None
     def stopped(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         if lost:
             bench.pass_time(timedelta(seconds=31))
-            assert bench.store.inbox.lease("j", worker="other", now=bench.clock(), seconds=30)
+            assert bench.store.jobs.lease("j", worker="other", now=bench.clock(), seconds=30)
         raise JobStopped("what it is about is gone")
 
     stored = bench.run(stopped)
@@ -320,7 +318,7 @@ def test_heartbeat(bench: Bench) -> None:
     def flow(job: AnswerCommand, context: Bench) -> Sequence[Job]:
         bench.pass_time(timedelta(minutes=5))
         while not renewed.wait(0.01):
-            stored = bench.store.inbox.job("j")
+            stored = bench.store.jobs.job("j")
             if stored and stored.lease_until and stored.lease_until > bench.clock():
                 renewed.set()
         return ()
@@ -331,7 +329,7 @@ def test_heartbeat(bench: Bench) -> None:
 def test_a_dead_job_is_reported(bench: Bench) -> None:
     """A job that killed worker after worker ends, and the user gets a report."""
     for _ in range(5):
-        bench.store.inbox.lease("j", worker="gone", now=bench.clock(), seconds=1)
+        bench.store.jobs.lease("j", worker="gone", now=bench.clock(), seconds=1)
         bench.pass_time(timedelta(seconds=2))
     stored = bench.run(lambda job, context: ())
     assert stored.state is JobState.DEAD

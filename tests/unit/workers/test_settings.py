@@ -105,7 +105,7 @@ def test_a_relative_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("APPRENTICE_HOME", "state")
     with open_store(load(WorkerSettings).database()) as store:
-        assert store.inbox.delivery_count() == 0
+        assert store.jobs.delivery_count() == 0
     assert (tmp_path / "state" / "apprentice.db").exists()
 
 

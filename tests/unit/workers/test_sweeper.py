@@ -45,7 +45,7 @@ def job(name: str, run_after: datetime = NOW) -> NewJob:
 
 def test_never_sent(store: Store) -> None:
     """What was committed and never sent is sent, and then left in peace for a while."""
-    store.inbox.enqueue([job("a"), job("b")], now=NOW)
+    store.jobs.enqueue([job("a"), job("b")], now=NOW)
     assert sorted(sweep(store, quiet, NOW)) == ["a", "b"]
     assert sweep(store, quiet, NOW + 5 * SECOND) == ()
     assert sorted(sweep(store, quiet, NOW + 60 * SECOND)) == ["a", "b"]
@@ -54,20 +54,20 @@ def test_never_sent(store: Store) -> None:
 
 def test_not_yet(store: Store) -> None:
     """A postponed job is sent when its time has come."""
-    store.inbox.enqueue([job("a", NOW + 10 * SECOND)], now=NOW)
+    store.jobs.enqueue([job("a", NOW + 10 * SECOND)], now=NOW)
     assert sweep(store, quiet, NOW) == ()
     assert sweep(store, quiet, NOW + 10 * SECOND) == ("a",)
 
 
 def test_silent_worker(store: Store) -> None:
     """A leased job is sent again only when its worker has let the lease run out; an ended one never."""
-    store.inbox.enqueue([job("a")], now=NOW)
-    store.inbox.lease("a", worker="w", now=NOW, seconds=30)
+    store.jobs.enqueue([job("a")], now=NOW)
+    store.jobs.lease("a", worker="w", now=NOW, seconds=30)
     assert sweep(store, quiet, NOW + 29 * SECOND) == ()
     assert sweep(store, quiet, NOW + 31 * SECOND) == ("a",)
-    leased = store.inbox.lease("a", worker="v", now=NOW + 32 * SECOND, seconds=30)
+    leased = store.jobs.lease("a", worker="v", now=NOW + 32 * SECOND, seconds=30)
     assert leased is not None
-    store.inbox.finish(leased, now=NOW + 33 * SECOND)
+    store.jobs.finish(leased, now=NOW + 33 * SECOND)
     assert sweep(store, quiet, NOW + 999 * SECOND) == ()
 
 
@@ -77,7 +77,7 @@ def test_broken_queue(store: Store) -> None:
     def broken(ids: Sequence[str]) -> None:
         raise Retryable("the broker refuses messages")
 
-    store.inbox.enqueue([job("a")], now=NOW)
+    store.jobs.enqueue([job("a")], now=NOW)
     assert sweep(store, broken, NOW) == ()
     assert sweep(store, quiet, NOW) == ("a",)
 
@@ -137,16 +137,16 @@ def test_the_sweeper_prunes_until_none_is_too_old(store: Store) -> None:
     """A portion between two sweeps, as long as there may be more."""
     old = store.clock() - timedelta(days=40)
     count = MAX_PRUNED + 200
-    store.inbox.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=old) for each in range(count)])
+    store.jobs.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=old) for each in range(count)])
     settings = SweeperSettings()
     assert [prune_rows(store, settings) for _ in range(3)] == [True, False, False]
-    assert store.inbox.delivery_count() == 0
+    assert store.jobs.delivery_count() == 0
 
 
 def test_a_whole_sweep(store: Store, tmp_path: Path) -> None:
     """It leaves a heartbeat, brings forward what a wrong clock put off, and sends what is due."""
     now = store.clock()
-    store.inbox.enqueue([job("far")], now=now + timedelta(days=900))
+    store.jobs.enqueue([job("far")], now=now + timedelta(days=900))
     sent: list[str] = []
     sweep_once(store, sent.extend, lambda: 0, SweeperSettings(home=tmp_path))
     assert "far" in sent

@@ -50,13 +50,13 @@ def test_processes_add_up(store: Store) -> None:
 
 def test_ended_jobs_are_counted_by_state(store: Store) -> None:
     """Each end counts once, for the worker that still had the lease."""
-    store.inbox.enqueue([NewJob(id=name, kind="fix", payload=b"{}") for name in "ab"], now=NOW)
-    first, second = (store.inbox.lease(name, worker="w", now=NOW, seconds=60) for name in "ab")
+    store.jobs.enqueue([NewJob(id=name, kind="fix", payload=b"{}") for name in "ab"], now=NOW)
+    first, second = (store.jobs.lease(name, worker="w", now=NOW, seconds=60) for name in "ab")
     assert first is not None
     assert second is not None
     for _ in range(2):
-        store.inbox.finish(first, now=NOW)
-        store.inbox.fail(second, now=NOW, reason="no")
+        store.jobs.finish(first, now=NOW)
+        store.jobs.fail(second, now=NOW, reason="no")
     store.measured.store(NOW)
     assert found(store, JOBS_ENDED.name) == {("done",): 1.0, ("failed",): 1.0}
 

@@ -28,7 +28,7 @@ from memory.store import open_store
 from memory.model.jobs import NewJob
 url, worker = sys.argv[1:]
 with open_store(url) as store:
-    store.inbox.enqueue([NewJob(id=worker, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))
+    store.jobs.enqueue([NewJob(id=worker, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))
 """
 
 FORK_AND_WRITE = """
@@ -38,7 +38,7 @@ from memory.store import open_store
 from memory.model.jobs import NewJob
 
 def write(name):
-    store.inbox.enqueue([NewJob(id=name, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))
+    store.jobs.enqueue([NewJob(id=name, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))
 
 with open_store(sys.argv[1]) as store:
     write("before")
@@ -74,9 +74,9 @@ def test_the_migrations_make_the_declared_tables(store: Store) -> None:
 
 def test_opening_again_keeps_what_is_there(store: Store, database_url: str, now: datetime) -> None:
     """A store that is opened again has its data, and no migration runs."""
-    store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=now)
+    store.jobs.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=now)
     with open_store(database_url) as again:
-        assert again.inbox.counts()[JobState.READY] == 1
+        assert again.jobs.counts()[JobState.READY] == 1
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_processes_that_open_at_once_do_not_clash(
     """Four processes that open an empty database at the same time all get to work with it."""
     run_together(OPEN_AND_WRITE, [[database_url, f"w{number}"] for number in range(4)])
     with open_store(database_url) as store:
-        assert store.inbox.counts()[JobState.READY] == 4
+        assert store.jobs.counts()[JobState.READY] == 4
 
 
 def test_a_newer_schema_is_refused(store: Store, database_url: str) -> None:
@@ -203,7 +203,7 @@ def test_commits_are_on_disk(tmp_path: Path) -> None:
 def test_a_naive_time_is_refused(store: Store) -> None:
     """A time without a zone is an error, not a guess."""
     with pytest.raises(StoreError, match="has no time zone"):
-        store.inbox.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=datetime(2026, 1, 1))  # noqa: DTZ001
+        store.jobs.enqueue([NewJob(id="j", kind="fix", payload=b"")], now=datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 def test_a_forked_child_gets_its_own_connection(
@@ -211,4 +211,4 @@ def test_a_forked_child_gets_its_own_connection(
 ) -> None:
     """After a fork parent and child both go on using the store."""
     run_together(FORK_AND_WRITE, [[database_url]])
-    assert store.inbox.counts()[JobState.READY] == 3
+    assert store.jobs.counts()[JobState.READY] == 3

@@ -28,7 +28,7 @@ from memory.store import open_store
 from memory.model.jobs import Claimer
 url, worker, now, most = sys.argv[1:]
 with open_store(url) as store:
-    while leased := store.inbox.claim(Claimer(name=worker, most=int(most)), now=datetime.fromisoformat(now), seconds=600):
+    while leased := store.jobs.claim(Claimer(name=worker, most=int(most)), now=datetime.fromisoformat(now), seconds=600):
         print(leased.id)
 """
 
@@ -51,19 +51,19 @@ ANYONE = Claimer(name="w")
 
 
 def claim(store: Store, now: datetime, claimer: Claimer = ANYONE) -> LeasedJob | None:
-    return store.inbox.claim(claimer, now=now, seconds=60)
+    return store.jobs.claim(claimer, now=now, seconds=60)
 
 
 def served(store: Store, now: datetime) -> Iterator[str]:
     """The jobs as they get their turns, each ended before the next one is taken."""
     while leased := claim(store, now):
-        assert store.inbox.finish(leased, now=now)
+        assert store.jobs.finish(leased, now=now)
         yield leased.id
 
 
 def test_answers_before_reviews_before_repairs(store: Store, now: datetime) -> None:
     """Priorities go first, whatever waits longer."""
-    store.inbox.enqueue([job(each.name, each) for each in reversed(Priority)], now=now)
+    store.jobs.enqueue([job(each.name, each) for each in reversed(Priority)], now=now)
     first = [next(served(store, now)) for _ in range(ONE_IN - 1)]
     assert first == ["QUICK", "QUESTION", "REVIEW"]
 
@@ -71,8 +71,8 @@ def test_answers_before_reviews_before_repairs(store: Store, now: datetime) -> N
 def test_installations_take_turns(store: Store, now: datetime) -> None:
     """However many jobs one installation has waiting, another's are between them."""
     flood = [job(f"flood{number:02}", installation=5) for number in range(20)]
-    store.inbox.enqueue(flood, now=now)
-    store.inbox.enqueue([job(f"few{number}", installation=9) for number in range(3)], now=now + timedelta(seconds=1))
+    store.jobs.enqueue(flood, now=now)
+    store.jobs.enqueue([job(f"few{number}", installation=9) for number in range(3)], now=now + timedelta(seconds=1))
     order = list(served(store, now + timedelta(minutes=1)))
     assert order[:6] == ["flood00", "few0", "flood01", "few1", "flood02", "few2"]
     assert len(order) == 23
@@ -80,9 +80,9 @@ def test_installations_take_turns(store: Store, now: datetime) -> None:
 
 def test_repositories_and_accounts_take_turns(store: Store, now: datetime) -> None:
     """Within an installation no repository fills the queue for the others, and within a repository no account."""
-    store.inbox.enqueue([job(f"flood{number}", repository=1, actor=number % 2) for number in range(20)], now=now)
-    store.inbox.enqueue([job("other account", repository=1, actor=7)], now=now)
-    store.inbox.enqueue([job(f"other repository {number}", repository=2) for number in range(4)], now=now)
+    store.jobs.enqueue([job(f"flood{number}", repository=1, actor=number % 2) for number in range(20)], now=now)
+    store.jobs.enqueue([job("other account", repository=1, actor=7)], now=now)
+    store.jobs.enqueue([job(f"other repository {number}", repository=2) for number in range(4)], now=now)
     order = list(served(store, now))
     assert order.index("other account") < 6, "one of three accounts of one of two repositories"
     assert max(order.index(f"other repository {number}") for number in range(4)) < 8
@@ -90,20 +90,20 @@ def test_repositories_and_accounts_take_turns(store: Store, now: datetime) -> No
 
 def test_no_priority_waits_for_ever(store: Store, now: datetime) -> None:
     """While answers keep coming in, a job of each other priority still gets its turn."""
-    store.inbox.enqueue([job(each.name, each) for each in Priority], now=now)
+    store.jobs.enqueue([job(each.name, each) for each in Priority], now=now)
     done: list[str] = []
     for number in range(ONE_IN * len(Priority)):
-        store.inbox.enqueue([job(f"more{number}", Priority.QUICK)], now=now)
+        store.jobs.enqueue([job(f"more{number}", Priority.QUICK)], now=now)
         done.append(next(served(store, now)))
     assert {each.name for each in Priority} <= set(done)
 
 
 def test_one_process_is_kept_for_answers(store: Store, now: datetime) -> None:
     """Of a worker's three processes two take long jobs, and the third one answers while they run; so does each worker's."""
-    store.inbox.enqueue([job(f"repair{number}") for number in range(9)], now=now)
+    store.jobs.enqueue([job(f"repair{number}") for number in range(9)], now=now)
     ours = [Claimer(name=f"host:1:{number}", processes=3) for number in range(3)]
     assert [claim(store, now, each) is None for each in ours] == [False, False, True]
-    store.inbox.enqueue([job("help", Priority.QUICK, installation=2)], now=now)
+    store.jobs.enqueue([job("help", Priority.QUICK, installation=2)], now=now)
     answer = claim(store, now, ours[2])
     assert answer is not None and answer.id == "help"
     assert claim(store, now, Claimer(name="host:2:1", processes=3)), "another worker has processes of its own"
@@ -111,39 +111,39 @@ def test_one_process_is_kept_for_answers(store: Store, now: datetime) -> None:
 
 def test_an_installation_has_its_limit(store: Store, now: datetime) -> None:
     """Beyond the limit an installation's long jobs wait, its answers do not, and another's jobs go on."""
-    store.inbox.enqueue([job(f"repair{number}", installation=1) for number in range(5)], now=now)
-    store.inbox.enqueue(
+    store.jobs.enqueue([job(f"repair{number}", installation=1) for number in range(5)], now=now)
+    store.jobs.enqueue(
         [job("review", Priority.REVIEW, 1), job("help", Priority.QUICK, 1), job("z", installation=2)], now=now
     )
     limited = Claimer(name="w", most=2)
     taken = [claim(store, now, limited) for _ in range(5)]
     assert [each.id for each in taken if each][:2] == ["help", "review"]
     assert {each.id for each in taken if each} == {"help", "review", "repair0", "z"}
-    assert taken[1] and store.inbox.finish(taken[1], now=now)
+    assert taken[1] and store.jobs.finish(taken[1], now=now)
     again = claim(store, now, limited)
     assert again is not None and again.id == "repair1"
 
 
 def test_what_cannot_run_holds_nothing_back(store: Store, now: datetime) -> None:
     """A held installation, a job before its time and the next round of a conversation are passed over."""
-    store.inbox.enqueue([job("held", installation=1), job("later", installation=2)], now=now)
-    store.inbox.enqueue(
+    store.jobs.enqueue([job("held", installation=1), job("later", installation=2)], now=now)
+    store.jobs.enqueue(
         [replace(job(f"round{number}", installation=3), conversation="3#7") for number in (1, 2)], now=now
     )
-    limit = store.inbox.lease("held", worker="w", now=now, seconds=60)
-    later = store.inbox.lease("later", worker="w", now=now, seconds=60)
+    limit = store.jobs.lease("held", worker="w", now=now, seconds=60)
+    later = store.jobs.lease("later", worker="w", now=now, seconds=60)
     assert limit and later
     hour = now + timedelta(hours=1)
-    store.inbox.wait(limit, now=now, until=hour, reason="limited", installation_id=1)
-    store.inbox.postpone(later, now=now, until=hour, reason="a branch moved")
-    store.inbox.enqueue([job("also held", installation=1), job("free", Priority.BACKGROUND, installation=4)], now=now)
+    store.jobs.wait(limit, now=now, until=hour, reason="limited", installation_id=1)
+    store.jobs.postpone(later, now=now, until=hour, reason="a branch moved")
+    store.jobs.enqueue([job("also held", installation=1), job("free", Priority.BACKGROUND, installation=4)], now=now)
     taken = [claim(store, now) for _ in range(3)]
     assert [each and each.id for each in taken] == ["round1", "free", None]
 
 
 def test_an_abandoned_job_has_its_turn(store: Store, now: datetime) -> None:
     """A job whose worker is gone is claimed again when its lease is over, in the turn of its installation."""
-    store.inbox.enqueue([job("a", installation=1), job("b", installation=2), job("c", installation=1)], now=now)
+    store.jobs.enqueue([job("a", installation=1), job("b", installation=2), job("c", installation=1)], now=now)
     first, after = claim(store, now), now + timedelta(seconds=61)
     assert first is not None and first.id == "a"
     assert [each and each.id for each in (claim(store, after), claim(store, after))] == ["b", "a"]
@@ -151,12 +151,12 @@ def test_an_abandoned_job_has_its_turn(store: Store, now: datetime) -> None:
 
 def test_a_dead_job_takes_no_turn(store: Store, now: datetime) -> None:
     """Where the next one turns out to be dead, the claim goes on to the one after it."""
-    store.inbox.enqueue([job("poison", installation=1), job("next", installation=1)], now=now)
+    store.jobs.enqueue([job("poison", installation=1), job("next", installation=1)], now=now)
     for number in range(5):
-        assert store.inbox.lease("poison", worker="w", now=now + timedelta(minutes=number * 2), seconds=60)
+        assert store.jobs.lease("poison", worker="w", now=now + timedelta(minutes=number * 2), seconds=60)
     leased = claim(store, now + timedelta(minutes=11))
     assert leased is not None and leased.id == "next"
-    assert store.inbox.counts()[JobState.DEAD] == 1
+    assert store.jobs.counts()[JobState.DEAD] == 1
 
 
 # ── Any jobs, any claimers ─────────────────────────────────────────────────────────────────────────────────────────
@@ -210,7 +210,7 @@ def test_claims_keep_to_the_rules(
     with migrated_store(tmp_path / f"{next(NAMES)}.db") as store:
         model, done = Model(), Counter[str]()
         late = now + timedelta(hours=1)
-        store.inbox.enqueue([replace(each, run_after=late) if later else each for each, later in new], now=now)
+        store.jobs.enqueue([replace(each, run_after=late) if later else each for each, later in new], now=now)
         model.waiting = {each.id: each for each, later in new if not later}
         for worker, ends in [*steps, *((1, 0) for _ in new)]:
             step(store, model, now, f"host:{worker}:", done, ends)
@@ -230,7 +230,7 @@ def step(store: Store, model: Model, now: datetime, worker: str, done: Counter[s
         assert model.waiting[leased.id] in allowed
         model.running[leased.id] = (model.waiting.pop(leased.id), leased)
     for each in list(model.running)[: len(model.running) if ends == 0 else ends - 1]:
-        assert store.inbox.finish(model.running.pop(each)[1], now=now)
+        assert store.jobs.finish(model.running.pop(each)[1], now=now)
         done[each] += 1
 
 
@@ -241,7 +241,7 @@ def test_turns_are_even(tmp_path: Path, now: datetime, who: Sequence[tuple[int, 
     """Of one priority no installation gets a second turn while another one waits for its first."""
     with migrated_store(tmp_path / f"{next(NAMES)}.db") as store:
         new = {f"j{number}": each for number, each in enumerate(who)}
-        store.inbox.enqueue([job(name, Priority.REVIEW, *each) for name, each in new.items()], now=now)
+        store.jobs.enqueue([job(name, Priority.REVIEW, *each) for name, each in new.items()], now=now)
         order = [new[name][0] for name in served(store, now)]
     assert Counter(order) == Counter(installation for installation, _, _ in who)
     left = Counter(order)
@@ -260,7 +260,7 @@ def test_processes_share_the_jobs_out(
 ) -> None:
     """Claims at the same time never give one job twice, and leave none."""
     ids = [f"j{number}" for number in range(60)]
-    store.inbox.enqueue([job(each, installation=number % 3) for number, each in enumerate(ids)], now=now)
+    store.jobs.enqueue([job(each, installation=number % 3) for number, each in enumerate(ids)], now=now)
     taken = run_together(RUN_CLAIMS, [[database_url, f"host:{number}:1", now.isoformat(), "0"] for number in range(3)])
     assert sorted("".join(taken).split()) == sorted(ids)
 
@@ -269,14 +269,14 @@ def test_a_limit_holds_at_the_same_time(
     store: Store, database_url: str, now: datetime, run_together: Callable[[str, list[list[str]]], list[str]]
 ) -> None:
     """Claims at the same time do not take more of an installation's jobs together than each alone may."""
-    store.inbox.enqueue([job(f"j{number}") for number in range(30)], now=now)
+    store.jobs.enqueue([job(f"j{number}") for number in range(30)], now=now)
     taken = run_together(RUN_CLAIMS, [[database_url, f"host:{number}:1", now.isoformat(), "4"] for number in range(3)])
     assert len("".join(taken).split()) == 4
 
 
 def test_threads_and_one_conversation(store: Store, now: datetime) -> None:
     """Claims at the same time take one round of a conversation among them."""
-    store.inbox.enqueue(
+    store.jobs.enqueue(
         [replace(job(f"r{number}", Priority.REVIEW), conversation="1#7") for number in range(8)], now=now
     )
     with ThreadPoolExecutor(8) as pool:
@@ -309,7 +309,7 @@ def test_a_claim_costs_the_same_among_many(tmp_path: Path, now: datetime, instal
         costs = []
         for number in (20, 20_000):
             new = [job(f"j{each}", installation=1 + each % installations) for each in range(number)]
-            store.inbox.enqueue(new, now=now)
+            store.jobs.enqueue(new, now=now)
             claim(store, now)
             costs.append(instructions(store, lambda: claim(store, now)))
         assert costs[1] <= 2 * costs[0] + 10

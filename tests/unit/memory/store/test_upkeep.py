@@ -22,15 +22,15 @@ def job(name: str, kind: str = "fix", **given: int) -> NewJob:
 
 
 def end(store: Store, name: str, at: datetime, *, failed: bool = False) -> None:
-    leased = store.inbox.lease(name, worker="w", now=at, seconds=60)
+    leased = store.jobs.lease(name, worker="w", now=at, seconds=60)
     assert leased is not None
-    assert store.inbox.fail(leased, now=at, reason="no") if failed else store.inbox.finish(leased, now=at)
+    assert store.jobs.fail(leased, now=at, reason="no") if failed else store.jobs.finish(leased, now=at)
 
 
 def test_old_rows_go(store: Store, now: datetime) -> None:
     """An ended job goes by its end, its delivery by its arrival once no job is left of it, an effect by its begin."""
     old = now - 91 * DAY
-    store.inbox.record_deliveries(
+    store.jobs.record_deliveries(
         [
             Delivery(id="old", event="issues", received_at=old, jobs=(job("ended"),)),
             Delivery(id="held", event="issues", received_at=old, jobs=(job("open"),)),
@@ -38,19 +38,19 @@ def test_old_rows_go(store: Store, now: datetime) -> None:
         ]
     )
     end(store, "ended", old)
-    store.inbox.begin_effect("old", "ended", now - 401 * DAY)
-    store.inbox.begin_effect("new", "ended", now - 399 * DAY)
+    store.jobs.begin_effect("old", "ended", now - 401 * DAY)
+    store.jobs.begin_effect("new", "ended", now - 399 * DAY)
     assert store.upkeep.prune(KEEP, now=now) == PrunedRows(deliveries=1, jobs=1, effects=1)
-    assert store.inbox.unknown_deliveries(["old", "held", "new"]) == {"old"}
-    assert (store.inbox.job("ended"), store.inbox.effect("old")) == (None, None)
-    assert store.inbox.job("open") and store.inbox.effect("new")
+    assert store.jobs.unknown_deliveries(["old", "held", "new"]) == {"old"}
+    assert (store.jobs.job("ended"), store.jobs.effect("old")) == (None, None)
+    assert store.jobs.job("open") and store.jobs.effect("new")
     assert store.upkeep.prune(KEEP, now=now) == PrunedRows(deliveries=0, jobs=0, effects=0)
 
 
 def test_rows_go_in_portions(store: Store, now: datetime) -> None:
     """A sweep removes at most so many; the next one goes on."""
     old = now - 31 * DAY
-    store.inbox.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=old) for each in range(2500)])
+    store.jobs.record_deliveries([Delivery(id=f"d{each}", event="ping", received_at=old) for each in range(2500)])
     removed = [store.upkeep.prune(KEEP, now=now, most=1200).deliveries for _ in range(4)]
     assert removed == [1200, 1200, 100, 0]
 
@@ -59,10 +59,10 @@ def test_the_last_head_of_a_pull_request_stays(store: Store, now: datetime) -> N
     """Of the jobs that say which head a pull request has, the latest stays as long as effects: a command would find none."""
     for number, age in enumerate((200, 150, 100)):
         at = now - age * DAY
-        store.inbox.enqueue([job(f"head{number}", "track", repository_id=1, number=7)], now=at)
+        store.jobs.enqueue([job(f"head{number}", "track", repository_id=1, number=7)], now=at)
         end(store, f"head{number}", at)
     assert store.upkeep.prune(KEEP, now=now).jobs == 2
-    assert [each.payload for each in store.inbox.about("track", 1, 7)][-1] == b"{}"
+    assert [each.payload for each in store.jobs.about("track", 1, 7)][-1] == b"{}"
     assert store.upkeep.prune(KEEP, now=now + 301 * DAY).jobs == 1
 
 
@@ -70,15 +70,15 @@ def test_the_last_head_of_a_pull_request_stays(store: Store, now: datetime) -> N
 def test_no_job_waits_for_a_wrong_clock(store: Store, now: datetime, years: int) -> None:
     """A time that is far away is cut when it is given, and brought forward where an earlier version stored it."""
     far = now + 365 * years * DAY
-    store.inbox.enqueue([NewJob(id="new", kind="fix", payload=b"", run_after=far)], now=now)
-    store.inbox.enqueue([job("put off")], now=now)
-    leased = store.inbox.lease("put off", worker="w", now=now, seconds=60)
+    store.jobs.enqueue([NewJob(id="new", kind="fix", payload=b"", run_after=far)], now=now)
+    store.jobs.enqueue([job("put off")], now=now)
+    leased = store.jobs.lease("put off", worker="w", now=now, seconds=60)
     assert leased is not None
-    store.inbox.postpone(leased, now=now, until=far, reason="limited")
-    assert set(store.inbox.due(now=now + LONGEST_WAIT, limit=9)) == {"new", "put off"}
-    store.inbox.enqueue([job("of a clock that was ahead")], now=far)
-    assert store.inbox.bring_forward(now) == 1
-    assert store.inbox.due(now=now, limit=9) == ["of a clock that was ahead"]
+    store.jobs.postpone(leased, now=now, until=far, reason="limited")
+    assert set(store.jobs.due(now=now + LONGEST_WAIT, limit=9)) == {"new", "put off"}
+    store.jobs.enqueue([job("of a clock that was ahead")], now=far)
+    assert store.jobs.bring_forward(now) == 1
+    assert store.jobs.due(now=now, limit=9) == ["of a clock that was ahead"]
 
 
 def test_heartbeats(store: Store, now: datetime) -> None:
