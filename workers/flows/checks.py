@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from workers.errors import Forbidden
-from workers.flows.rounds import Round, key_of_push
+from workers.flows.rounds import ReviewRound, key_of_push
 from workers.job_context import JobContext
 from workers.jobs import Job, RemoveDuplicate, ReviewAgain, ReviewPull
 from workers.messages import review
@@ -32,26 +32,26 @@ def refusal_logged() -> Iterator[None]:
         _log.warning("check run not written", error=str(error))
 
 
-def begin_check(this: Round) -> int | None:
+def begin_check(current: ReviewRound) -> int | None:
     """The check run in progress of a round; None for a comment's, which gets a reaction, where the round has its result, and
     where GitHub refuses it: then it refuses the result, which is logged.
     """
-    result = this.context.store.jobs.effect(this.key("check"))
-    if this.job.comment_id or (result is not None and result.done_at is not None):
+    result = current.context.store.jobs.effect(current.key("check"))
+    if current.job.comment_id or (result is not None and result.done_at is not None):
         return None
-    sha, mark = this.task.sha, _mark(this.job, this.task.sha)
+    sha, mark = current.task.sha, _mark(current.job, current.task.sha)
 
     def late(kept: int) -> RemoveDuplicate:
-        repository, number = this.job.repository, this.job.number
+        repository, number = current.job.repository, current.job.number
         return RemoveDuplicate(repository=repository, number=number, key=mark, kept=kept, check=sha)
 
     with suppress(Forbidden):
-        return this.context.effects.once(
-            this.key("running"),
-            make=lambda: this.github.begin_check(
+        return current.context.effects.once(
+            current.key("running"),
+            make=lambda: current.github.begin_check(
                 sha=sha, external_id=mark, title=review.CHECK_RUNNING, summary=review.RUNNING
             ),
-            find=lambda: _running(this.job, sha, this.github),
+            find=lambda: _running(current.job, sha, current.github),
             look_again=late,
         )
     return None

@@ -31,7 +31,7 @@ from memory.rewards import trusted
 from memory.store.database import load
 from workers.diffs import Change, parse_diff, patched, split_lines
 from workers.errors import Gone
-from workers.flows.rounds import Round
+from workers.flows.rounds import ReviewRound
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
 from workers.history.outcomes import EndedFinding, ending, nothing, was_applied
@@ -61,36 +61,36 @@ KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
 """The signal of each outcome."""
 
 
-def record_endings(this: Round, reviewed: Reviewed) -> None:
+def record_endings(current: ReviewRound, reviewed: Reviewed) -> None:
     """Record how the findings of earlier rounds ended that are no longer there; retract it for those that are back.
 
     Not every commit names who pushed it: all count as the author's, which weighs nothing without write access.
     """
-    ended = _ended(this.earlier_findings, this.context)
-    for sighting in this.earlier_findings:
+    ended = _ended(current.earlier_findings, current.context)
+    for sighting in current.earlier_findings:
         if sighting.finding.fingerprint in reviewed.present and sighting.decision_id in ended:
             signal = ended[sighting.decision_id]
-            this.context.learner.retract(sighting.decision_id, signal.kind, signal.source)
-    paths = this.known.paths
+            current.context.learner.retract(sighting.decision_id, signal.kind, signal.source)
+    paths = current.known.paths
     gone = [
         sighting
-        for sighting in this.earlier_findings
+        for sighting in current.earlier_findings
         if (mark := sighting.finding.fingerprint) not in reviewed.present
         and paths.get(mark, sighting.finding.path) not in reviewed.unread
         and sighting.decision_id not in ended
     ]
     if not gone:
         return
-    author, source = this.pull.author, f"ended:{this.task.id}"
-    permission = this.github.permission(author)
-    files = frozenset(each.place.path for each in this.earlier_findings) | {
-        file.path for file in parse_diff(this.diff).files
+    author, source = current.pull.author, f"ended:{current.task.id}"
+    permission = current.github.permission(author)
+    files = frozenset(each.place.path for each in current.earlier_findings) | {
+        file.path for file in parse_diff(current.diff).files
     }
-    since = cache(lambda sha: this.since(sha, files))
+    since = cache(lambda sha: current.since(sha, files))
     for sighting in gone:
-        fate = _fate(sighting, since(sighting.place.sha), this)
+        fate = _fate(sighting, since(sighting.place.sha), current)
         if fate is not None:
-            this.context.learner.record_signal(
+            current.context.learner.record_signal(
                 sighting.decision_id, KINDS[fate], author, permission, source, is_author=True
             )
 
@@ -121,7 +121,7 @@ def _ended(sightings: Iterable[Sighting], context: JobContext) -> dict[str, Sign
     return {signal.decision_id: signal for signal in live if signal.kind in kinds}
 
 
-def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None:
+def _fate(sighting: Sighting, change: Change | None, current: ReviewRound) -> Fate | None:
     """How a finding ended that is no longer at the head; None where the code does not show it.
 
     An applied suggestion of an inline comment is None too: it is another signal, which the poll records.
@@ -130,14 +130,14 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     """
     place, suggestion = sighting.place, sighting.finding.suggestion
     file = next((file for file in change.files if file.old_path == place.path), None) if change else None
-    before = this.mirror.text(place.sha, place.path) if file else None
+    before = current.mirror.text(place.sha, place.path) if file else None
     if file is None or before is None:
         return None
-    after = this.mirror.text(this.task.sha, file.path)
+    after = current.mirror.text(current.task.sha, file.path)
     if after is None:
         return Fate.GONE
-    as_posted = this.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
-    others = suggested_beside(sighting, this.earlier_findings)
+    as_posted = current.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
+    others = suggested_beside(sighting, current.earlier_findings)
     if suggestion is not None and as_posted is not None and was_applied(suggestion, as_posted, after, others):
         return None if sighting.action in INLINE else Fate.APPLIED
     was = EndedFinding(

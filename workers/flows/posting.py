@@ -11,7 +11,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
 from workers.errors import CannotRun, Forbidden, NoAccess
 from workers.flows.checks import post_not_reviewed, refusal_logged
-from workers.flows.rounds import REPAIR_OF_REVIEW, Round, key_of_push, newly_broken, still_there, times_returned
+from workers.flows.rounds import REPAIR_OF_REVIEW, ReviewRound, key_of_push, newly_broken, still_there, times_returned
 from workers.job_context import JobContext
 from workers.jobs import RemoveDuplicate, ReviewPull
 from workers.messages import configuration
@@ -29,53 +29,53 @@ Decided = Mapping[str, PostingDecision]
 """The decisions of this round, by fingerprint."""
 
 
-def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
+def post(current: ReviewRound, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
     """Post, then remember what was seen: a worker that dies before has posted nothing."""
-    if this.silent:
-        _remember(this, reviewed, decided, plan)
-        _post_check(this, reviewed, plan)
+    if current.silent:
+        _remember(current, reviewed, decided, plan)
+        _post_check(current, reviewed, plan)
         return
-    asked = this.job.commanded and this.job.comment_id
+    asked = current.job.commanded and current.job.comment_id
     review = None
-    if _has_news(this, plan) or asked or newly_broken(this, reviewed):
-        review = _post_review(this, reviewed, plan)
-    _reopen_returned(this, plan)
-    _remember(this, reviewed, decided, plan)
+    if _has_news(current, plan) or asked or newly_broken(current, reviewed):
+        review = _post_review(current, reviewed, plan)
+    _reopen_returned(current, plan)
+    _remember(current, reviewed, decided, plan)
     if review is not None:
-        _watch(this, review, decided, plan.repair)
-    _close_resolved(this, reviewed, plan)
-    _post_check(this, reviewed, plan)
+        _watch(current, review, decided, plan.repair)
+    _close_resolved(current, reviewed, plan)
+    _post_check(current, reviewed, plan)
 
 
-def _has_news(this: Round, plan: ReviewPlan) -> bool:
+def _has_news(current: ReviewRound, plan: ReviewPlan) -> bool:
     """Whether there is more to post than lines of the summary that the repository's own linter reports as well.
 
     Those are in the check run: a review notifies everyone who follows the pull request.
     """
     quiet = {
         each.finding.fingerprint
-        for each in this.earlier_findings
+        for each in current.earlier_findings
         if each.finding.own_linter and each.action not in INLINE
     }
     new = plan.inline or any(not finding.own_linter for finding in plan.summary)
     return bool(new or plan.repair or not quiet.issuperset((*plan.resolved, *plan.back)))
 
 
-def _post_review(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
+def _post_review(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> int:
     """One review. For one comment on a line that it does not show GitHub refuses all of it: then its text has the findings."""
     try:
-        return _posted(this, reviewed, plan)
+        return _posted(current, reviewed, plan)
     except (Forbidden, NoAccess):
         raise
     except CannotRun as refused:
         if not plan.inline and plan.repair is None:
             raise
-        this.context.progress(f"posting the review without comments: {refused}")
-        return _posted(this, reviewed, plan.without_comments())
+        current.context.progress(f"posting the review without comments: {refused}")
+        return _posted(current, reviewed, plan.without_comments())
 
 
-def _posted(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
-    key, bot_name = this.key("review"), this.context.settings.bot_name
+def _posted(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> int:
+    key, bot_name = current.key("review"), current.context.settings.bot_name
     inline = [
         InlineComment(
             path=each.finding.path,
@@ -99,40 +99,42 @@ def _posted(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> int:
             body=reviews.repair_comment(plan.repair, bot_name=bot_name),
         )
         inline.insert(0, first)
-    reopened = sum(1 for mark in plan.back if this.known.gone[mark])
-    limits = reviews.limits(untested=not this.may_run_tests, unasked=not this.may_ask_model, bot_name=bot_name)
+    reopened = sum(1 for mark in plan.back if current.known.gone[mark])
+    limits = reviews.limits(untested=not current.may_run_tests, unasked=not current.may_ask_model, bot_name=bot_name)
     body = reviews.review_body(
         reviewed,
         plan,
         limits,
-        sha=this.task.sha,
+        sha=current.task.sha,
         reopened=reopened,
         bot_name=bot_name,
         key=key,
     )
-    return this.context.effects.once(
+    return current.context.effects.once(
         key,
-        make=lambda: this.github.create_review(this.pull.number, sha=this.task.sha, body=body, comments=inline),
-        find=lambda: next(iter(this.github.reviews(this.pull.number, marker(key))), None),
+        make=lambda: current.github.create_review(
+            current.pull.number, sha=current.task.sha, body=body, comments=inline
+        ),
+        find=lambda: next(iter(current.github.reviews(current.pull.number, marker(key))), None),
         look_again=lambda kept: RemoveDuplicate(
-            repository=this.job.repository, number=this.pull.number, key=key, kept=kept, review=True
+            repository=current.job.repository, number=current.pull.number, key=key, kept=kept, review=True
         ),
     )
 
 
-def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
+def _remember(current: ReviewRound, reviewed: Reviewed, decided: Decided, plan: ReviewPlan) -> None:
     """Keep what was seen and decided, and where, so that a later round knows it again and does not repeat it."""
-    this.context.store.posts.update_sightings(still_there(this))
-    this.context.store.posts.add_sightings(
+    current.context.store.posts.update_sightings(still_there(current))
+    current.context.store.posts.add_sightings(
         Sighting(
-            repository=this.job.repository.key,
-            number=this.pull.number,
-            sha=this.task.sha,
+            repository=current.job.repository.key,
+            number=current.pull.number,
+            sha=current.task.sha,
             decision_id=decided[finding.fingerprint].decision.id,
             finding=finding,
-            action=Action.HOLD if this.silent else decided[finding.fingerprint].action,
-            created_at=this.context.clock(),
-            returns=times_returned(this, finding.fingerprint),
+            action=Action.HOLD if current.silent else decided[finding.fingerprint].action,
+            created_at=current.context.clock(),
+            returns=times_returned(current, finding.fingerprint),
             missed_in=miss.sha if (miss := plan.missed.get(finding.fingerprint)) else "",
             missed_because=miss.because if miss else "",
         )
@@ -141,41 +143,41 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
     )
 
 
-def _watch(this: Round, review: int, decided: Decided, repair: RepairSuggestion | None) -> None:
+def _watch(current: ReviewRound, review: int, decided: Decided, repair: RepairSuggestion | None) -> None:
     """Remember the decision of each comment, so that feedback on the comment reaches it."""
     decisions = {fingerprint: each.decision.id for fingerprint, each in decided.items()}
     if repair is not None:
         decisions[repair.fingerprint] = repair.decision_id
-    for comment, body in this.github.review_comments(this.pull.number, review).items():
+    for comment, body in current.github.review_comments(current.pull.number, review).items():
         fingerprint = marked(body)
         if fingerprint in decisions:
-            this.context.store.posts.add(
+            current.context.store.posts.add(
                 Post(
-                    repository=this.job.repository.key,
+                    repository=current.job.repository.key,
                     kind=PostKind.REVIEW_COMMENT,
-                    number=this.pull.number,
+                    number=current.pull.number,
                     github_id=comment,
                     decision_ids=(decisions[fingerprint],),
                     fingerprint=fingerprint,
-                    created_at=this.context.clock(),
+                    created_at=current.context.clock(),
                 )
             )
 
 
-def _close_resolved(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
+def _close_resolved(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """Close our own threads about what is no longer there."""
-    for gone in (*plan.resolved, *_repairs_not_needed(this, reviewed)):
-        make, find = partial(_close, this, gone), partial(_finish_closing, this, gone)
-        this.context.effects.once(this.key_of("gone", gone), make=make, find=find)
+    for gone in (*plan.resolved, *_repairs_not_needed(current, reviewed)):
+        make, find = partial(_close, current, gone), partial(_finish_closing, current, gone)
+        current.context.effects.once(current.key_of("gone", gone), make=make, find=find)
 
 
-def _repairs_not_needed(this: Round, reviewed: Reviewed) -> list[str]:
+def _repairs_not_needed(current: ReviewRound, reviewed: Reviewed) -> list[str]:
     """The repairs that earlier rounds suggested, where no test is broken any more."""
     if reviewed.tests is None or reviewed.tests.broken or not reviewed.tests.ran:
         return []
-    posts = this.context.store.posts.on(this.job.repository.key, this.pull.number)
+    posts = current.context.store.posts.on(current.job.repository.key, current.pull.number)
     remarks = [post for post in posts if post.kind is PostKind.REVIEW_COMMENT]
-    decisions = [this.context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
+    decisions = [current.context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
     return [
         post.fingerprint
         for post, decision in zip(remarks, decisions, strict=True)
@@ -183,104 +185,110 @@ def _repairs_not_needed(this: Round, reviewed: Reviewed) -> list[str]:
     ]
 
 
-def _close(this: Round, fingerprint: str) -> int:
+def _close(current: ReviewRound, fingerprint: str) -> int:
     """How many threads there were to close: a finding in the summary alone has none, and users resolve theirs."""
-    threads = [thread.id for thread in _threads(this, fingerprint) if not thread.resolved]
+    threads = [thread.id for thread in _threads(current, fingerprint) if not thread.resolved]
     for thread in threads:
-        this.github.resolve_thread(thread)
+        current.github.resolve_thread(thread)
     return len(threads)
 
 
-def _finish_closing(this: Round, fingerprint: str) -> int:
+def _finish_closing(current: ReviewRound, fingerprint: str) -> int:
     """Close what a worker that died left open; how many are closed by us then."""
-    _close(this, fingerprint)
-    return sum(thread.by_us for thread in _threads(this, fingerprint))
+    _close(current, fingerprint)
+    return sum(thread.by_us for thread in _threads(current, fingerprint))
 
 
-def _reopen_returned(this: Round, plan: ReviewPlan) -> None:
+def _reopen_returned(current: ReviewRound, plan: ReviewPlan) -> None:
     """Open our own threads again about what is back; those that a user resolved stay as they are."""
     for back in plan.back:
-        if this.known.gone[back]:
-            make = partial(_reopen, this, back)
-            this.context.effects.once(this.key_of("back", back), make=make, find=lambda: None)  # may be done twice
+        if current.known.gone[back]:
+            make = partial(_reopen, current, back)
+            current.context.effects.once(
+                current.key_of("back", back), make=make, find=lambda: None
+            )  # may be done twice
 
 
-def _reopen(this: Round, fingerprint: str) -> int:
-    threads = [thread.id for thread in _threads(this, fingerprint) if thread.by_us]
+def _reopen(current: ReviewRound, fingerprint: str) -> int:
+    threads = [thread.id for thread in _threads(current, fingerprint) if thread.by_us]
     for thread in threads:
-        this.github.reopen_thread(thread)
+        current.github.reopen_thread(thread)
     return len(threads)
 
 
-def _threads(this: Round, fingerprint: str) -> list[ReviewThread]:
+def _threads(current: ReviewRound, fingerprint: str) -> list[ReviewThread]:
     """The threads of our comments on a finding."""
-    posts = this.context.store.posts.on(this.job.repository.key, this.pull.number)
+    posts = current.context.store.posts.on(current.job.repository.key, current.pull.number)
     comments = (post.github_id for post in posts if post.fingerprint == fingerprint)
-    found = (this.github.thread_of(this.pull.number, comment) for comment in comments)
+    found = (current.github.thread_of(current.pull.number, comment) for comment in comments)
     return [thread for thread in found if thread is not None]
 
 
 @refusal_logged()
-def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan) -> None:
+def _post_check(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> None:
     """One check run. It fails where a test is broken; a finding, an unread file and tests that did not run make it neutral."""
     still, changed = len(plan.repeated) + len(plan.back) + reviewed.findings_over, reviewed.change.files
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
-    tried = this.may_run_tests and not untried
+    tried = current.may_run_tests and not untried
     clean = changed and not plan.new and not still and not reviewed.not_read and tried
-    wrong = configuration.wrong(this.configuration.mistakes, this.configuration.of_owner)
+    wrong = configuration.wrong(current.configuration.mistakes, current.configuration.of_owner)
     clean = clean and not wrong
-    title = reviews.check_title(reviewed, findings=len(plan.new) + still, untested=not this.may_run_tests, wrong=wrong)
+    title = reviews.check_title(
+        reviewed, findings=len(plan.new) + still, untested=not current.may_run_tests, wrong=wrong
+    )
     summary = reviews.check_summary(
         reviewed,
         plan,
-        reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=this.context.settings.bot_name),
-        untested=not this.may_run_tests,
-        other_base=this.other_base,
-        configured=_configured(this, reviewed),
+        reviews.limits(untested=False, unasked=not current.may_ask_model, bot_name=current.context.settings.bot_name),
+        untested=not current.may_run_tests,
+        other_base=current.other_base,
+        configured=_configured(current, reviewed),
     )
-    annotations = [*_test_annotations(broken), *map(_annotation, plan.new), *_mistake_annotations(this)]
-    key = this.key("check")
-    check = this.context.effects.once(
+    annotations = [*_test_annotations(broken), *map(_annotation, plan.new), *_mistake_annotations(current)]
+    key = current.key("check")
+    check = current.context.effects.once(
         key,
-        make=lambda: this.github.create_check(
-            sha=this.task.sha,
+        make=lambda: current.github.create_check(
+            sha=current.task.sha,
             external_id=key,
             conclusion="failure" if broken else "success" if clean else "neutral",
             title=title,
             summary=summary,
             annotations=annotations[:ANNOTATIONS_A_REQUEST],
-            running=this.running,
+            running=current.running,
         ),
-        find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
+        find=lambda: current.github.find_check(sha=current.task.sha, external_id=key),
     )
     for there in range(ANNOTATIONS_A_REQUEST, len(annotations), ANNOTATIONS_A_REQUEST):
         more = annotations[there : there + ANNOTATIONS_A_REQUEST]
-        add = partial(this.github.annotate, check, title=title, summary=summary, annotations=more)
-        this.context.effects.once(this.key(f"annotations-{there}"), make=add, find=partial(_added, this, check, there))
+        add = partial(current.github.annotate, check, title=title, summary=summary, annotations=more)
+        current.context.effects.once(
+            current.key(f"annotations-{there}"), make=add, find=partial(_added, current, check, there)
+        )
 
 
-def _added(this: Round, check: int, there: int) -> int | None:
+def _added(current: ReviewRound, check: int, there: int) -> int | None:
     """How many annotations the check run has, if more than there were before."""
-    now = this.github.annotated(sha=this.task.sha, check=check)
+    now = current.github.annotated(sha=current.task.sha, check=check)
     return now if now > there else None
 
 
-def _configured(this: Round, reviewed: Reviewed) -> list[str]:
+def _configured(current: ReviewRound, reviewed: Reviewed) -> list[str]:
     """What the configuration files changed, and what is wrong with them."""
-    read = this.configuration
+    read = current.configuration
     return [
         *(configuration.mistakes_text(read.mistakes) if read.mistakes else ()),
         *([read.of_owner] if read.of_owner else ()),
         *([configuration.noted(reviewed.note)] if reviewed.note else ()),
-        *([configuration.LOCKED if this.pull.locked else configuration.SILENT] if this.silent else ()),
+        *([configuration.LOCKED if current.pull.locked else configuration.SILENT] if current.silent else ()),
         *configuration.left_out(reviewed.findings_left_out, reviewed.files_left_out),
     ]
 
 
-def _mistake_annotations(this: Round) -> list[Annotation]:
+def _mistake_annotations(current: ReviewRound) -> list[Annotation]:
     """One for each mistake, where the file is the same at the head: there its lines are those of the base branch."""
-    read, mistakes = this.mirror.read, this.configuration.mistakes
-    if not mistakes or read(this.task.sha, PATH) != read(this.pull.base_sha, PATH):
+    read, mistakes = current.mirror.read, current.configuration.mistakes
+    if not mistakes or read(current.task.sha, PATH) != read(current.pull.base_sha, PATH):
         return []
     return [
         Annotation(

@@ -22,7 +22,7 @@ from workers.flows.reviewed_change import choose, known_learnings, read_change, 
 from workers.flows.rounds import (
     REPAIR_OF_REVIEW,
     REVIEWED,
-    Round,
+    ReviewRound,
     cache_owner,
     cached_review,
     ended_rounds,
@@ -67,13 +67,13 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     _refuse_flood(job, pull, github, context)
     context = context.configured(configuration.chosen)
-    this = replace(
+    current = replace(
         _open(job, pull, mirror, github, context),
         configuration=configuration,
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
-    this = replace(this, running=begin_check(this))
-    read = _read_unless_gone(this)
+    current = replace(current, running=begin_check(current))
+    read = _read_unless_gone(current)
     job = structs.replace(job, head_sha=pull.head_sha)
     if _overtaken(job, github.pull(job.number), github, context):
         return ()
@@ -82,7 +82,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     if read is None:
         raise Retryable("this pull request changed while it was read")
-    _decide_and_post(this, read)
+    _decide_and_post(current, read)
     return ()
 
 
@@ -90,25 +90,25 @@ MAX_FINDINGS = 500
 """Each finding costs a decision and an annotation: GitHub takes 50 of these in a request, and 500 such requests in an hour."""
 
 
-def _decide_and_post(this: Round, read: Reviewed) -> None:
-    this, reviewed = with_known_findings(this, read)
-    record_endings(this, reviewed)
-    this, reviewed = _reopened(this, reviewed), reviewed.worst(MAX_FINDINGS)
-    reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, this.context)
+def _decide_and_post(current: ReviewRound, read: Reviewed) -> None:
+    current, reviewed = with_known_findings(current, read)
+    record_endings(current, reviewed)
+    current, reviewed = _reopened(current, reviewed), reviewed.worst(MAX_FINDINGS)
+    reviewed, learnings = known_learnings(current.mirror, current.pull.base_sha, reviewed, current.context)
     decided = choose(
         reviewed,
-        this.task,
-        this.context.for_task(f"review:{this.pull.number}").learner,
-        this.context,
-        arm_key=f"{this.task.repository}#{this.pull.number}",
+        current.task,
+        current.context.for_task(f"review:{current.pull.number}").learner,
+        current.context,
+        arm_key=f"{current.task.repository}#{current.pull.number}",
         learnings=learnings,
-        known={sighting.finding.fingerprint for sighting in this.earlier_findings},
-        made=this.made,
+        known={sighting.finding.fingerprint for sighting in current.earlier_findings},
+        made=current.made,
     )
-    plan = _plan(this, reviewed, decided)
-    post(this, reviewed, decided, plan)
-    this.context.store.tasks.finish(this.task.id, REVIEWED, summary_of(reviewed, silent=this.silent))
-    this.context.store.review_cache.remove_of(cache_owner(this.task.repository, this.pull.number))
+    plan = _plan(current, reviewed, decided)
+    post(current, reviewed, decided, plan)
+    current.context.store.tasks.finish(current.task.id, REVIEWED, summary_of(reviewed, silent=current.silent))
+    current.context.store.review_cache.remove_of(cache_owner(current.task.repository, current.pull.number))
 
 
 REVIEWS_FOR_OUTSIDERS = 200
@@ -141,7 +141,7 @@ def _overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobC
     return bool(why)
 
 
-def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, context: JobContext) -> Round:
+def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, context: JobContext) -> ReviewRound:
     mirror.fetch(pull.base_sha, pull.head_sha)
     task = context.task(TaskKind.REVIEW, job.repository, sha=pull.head_sha, number=pull.number)
     made = {decision.subject: decision for decision in context.store.ledger.decisions_of_task(task.id)}
@@ -154,7 +154,7 @@ def _open(job: ReviewPull, pull: PullRequest, mirror: Mirror, github: GitHub, co
         unheard = {each.sha for each in rounds if each.silent}
         rounds = tuple(each for each in rounds if not each.silent)
         seen = [each for each in seen if each.sha not in unheard or each.action is not Action.HOLD]
-    return Round(
+    return ReviewRound(
         context=context,
         job=job,
         task=task,
@@ -181,61 +181,63 @@ def _based(mirror: Mirror, pull: PullRequest) -> PullRequest:
     return pull
 
 
-def _read_unless_gone(this: Round) -> Reviewed | None:
+def _read_unless_gone(current: ReviewRound) -> Reviewed | None:
     """None where the pull request was closed or pushed to in the meantime: the rest need not be read."""
     try:
-        return cached_review(this, partial(_read, this))
+        return cached_review(current, partial(_read, current))
     except JobStopped:
         return None
 
 
-def _read(this: Round) -> Reviewed:
+def _read(current: ReviewRound) -> Reviewed:
     return read_change(
-        this.mirror,
-        (this.pull.base_sha, this.task.sha),
-        this.diff,
-        this.context,
-        may_run_tests=this.may_run_tests,
-        detectors=readers(this),
-        repository=this.task.repository,
-        repair_task=replace(this.task, id=f"{this.task.id}{REPAIR_OF_REVIEW}", kind=TaskKind.REPAIR),
+        current.mirror,
+        (current.pull.base_sha, current.task.sha),
+        current.diff,
+        current.context,
+        may_run_tests=current.may_run_tests,
+        detectors=readers(current),
+        repository=current.task.repository,
+        repair_task=replace(current.task, id=f"{current.task.id}{REPAIR_OF_REVIEW}", kind=TaskKind.REPAIR),
     )
 
 
-def _reopened(this: Round, reviewed: Reviewed) -> Round:
+def _reopened(current: ReviewRound, reviewed: Reviewed) -> ReviewRound:
     """A user who asks again gets what could not be shown before: suggestions that are now proven."""
-    if not this.job.commanded:
-        return this
+    if not current.job.commanded:
+        return current
     proven = {finding.fingerprint for finding in reviewed.findings if finding.proven}
-    known = {each.finding.fingerprint: each.finding.proven for each in this.earlier_findings}
+    known = {each.finding.fingerprint: each.finding.proven for each in current.earlier_findings}
     again = {fingerprint for fingerprint in proven if not known.get(fingerprint, True)}
-    return replace(this, earlier_findings=tuple(s for s in this.earlier_findings if s.finding.fingerprint not in again))
+    return replace(
+        current, earlier_findings=tuple(s for s in current.earlier_findings if s.finding.fingerprint not in again)
+    )
 
 
-def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision]) -> ReviewPlan:
+def _plan(current: ReviewRound, reviewed: Reviewed, decided: Mapping[str, PostingDecision]) -> ReviewPlan:
     """Place every finding; what an earlier round reported as gone is no news, unless it is back.
 
     A silent round shows in its check run all that is there: no earlier one was read anywhere else.
     """
-    actions = {s.finding.fingerprint: Action.SUMMARY if this.silent else s.action for s in this.earlier_findings}
+    actions = {s.finding.fingerprint: Action.SUMMARY if current.silent else s.action for s in current.earlier_findings}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
     plan = plan_review(
         reviewed,
         actions,
-        earlier=() if this.silent else this.earlier_by_new_names(),
-        max_comments=this.context.settings.max_comments,
-        gone=this.known.gone.keys(),
-        repair=_new_repair(this, reviewed),
+        earlier=() if current.silent else current.earlier_by_new_names(),
+        max_comments=current.context.settings.max_comments,
+        gone=current.known.gone.keys(),
+        repair=_new_repair(current, reviewed),
     )
-    return replace(plan, missed=missed(this, reviewed, plan.new))
+    return replace(plan, missed=missed(current, reviewed, plan.new))
 
 
-def _new_repair(this: Round, reviewed: Reviewed) -> RepairSuggestion | None:
+def _new_repair(current: ReviewRound, reviewed: Reviewed) -> RepairSuggestion | None:
     """The repair as a suggestion, unless an earlier round posted the same, or comments are switched off."""
-    if not this.context.settings.max_comments:
+    if not current.context.settings.max_comments:
         return None
-    found = repair_suggestion(reviewed, partial(this.mirror.text, this.task.sha))
-    known = {post.fingerprint for post in this.context.store.posts.on(this.task.repository, this.pull.number)}
+    found = repair_suggestion(reviewed, partial(current.mirror.text, current.task.sha))
+    known = {post.fingerprint for post in current.context.store.posts.on(current.task.repository, current.pull.number)}
     return None if found is None or found.fingerprint in known else found
 
 
@@ -248,18 +250,23 @@ def may_ask(job: ReviewPull, pull: PullRequest, github: GitHub) -> bool:
     return may_command(github, pull.author)
 
 
-def readers(this: Round) -> tuple[ChangeDetector, ...]:
+def readers(current: ReviewRound) -> tuple[ChangeDetector, ...]:
     """The detector of the model, or the one that keeps its earlier findings where it may not be asked any more."""
-    repository = this.job.repository.key
-    model = this.context.model(this.task.id, repository)
-    if model is None and not any(each.finding.tool == MODEL for each in this.earlier_findings):
+    repository = current.job.repository.key
+    model = current.context.model(current.task.id, repository)
+    if model is None and not any(each.finding.tool == MODEL for each in current.earlier_findings):
         return ()
-    if model is None or not this.may_ask_model:
+    if model is None or not current.may_ask_model:
         from workers.agent.reviewer import Unasked
 
-        return (Unasked(earlier=this.earlier_findings),)
+        return (Unasked(earlier=current.earlier_findings),)
     return (
         reviewer(
-            model, repository, this.context, title=this.pull.title, body=this.pull.body, earlier=this.earlier_findings
+            model,
+            repository,
+            current.context,
+            title=current.pull.title,
+            body=current.pull.body,
+            earlier=current.earlier_findings,
         ),
     )

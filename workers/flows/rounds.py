@@ -62,7 +62,7 @@ class KnownFindings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class ReviewRound:
     """One review of one pull request at one commit. `earlier_rounds` have ended, oldest first.
 
     `other_base` is the base branch if the commit that the pull request was opened against is gone. A `silent` round posts
@@ -157,9 +157,9 @@ def _broken(reviewed: Reviewed) -> frozenset[str]:
     return frozenset(test.id for test in reviewed.tests.broken) if reviewed.tests else frozenset()
 
 
-def newly_broken(this: Round, reviewed: Reviewed) -> frozenset[str]:
+def newly_broken(current: ReviewRound, reviewed: Reviewed) -> frozenset[str]:
     """The broken tests that the last round did not report."""
-    return _broken(reviewed) - (this.earlier_rounds[-1].broken if this.earlier_rounds else frozenset())
+    return _broken(reviewed) - (current.earlier_rounds[-1].broken if current.earlier_rounds else frozenset())
 
 
 def ended_rounds(tasks: list[StoredTask], task: Task) -> tuple[EndedRound, ...]:
@@ -182,57 +182,57 @@ def key_of_push(repository: RepositoryRef, number: int, about: str, effect: str)
     return f"review:{repository.id}:{number}:{about}:{effect}"
 
 
-def with_known_findings(this: Round, reviewed: Reviewed) -> tuple[Round, Reviewed]:
+def with_known_findings(current: ReviewRound, reviewed: Reviewed) -> tuple[ReviewRound, Reviewed]:
     """The round with what it knows again, and its findings under the fingerprints of earlier rounds."""
-    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier_findings}
+    known = {sighting.finding.fingerprint: sighting for sighting in current.earlier_findings}
     returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
-    this = replace(this, known=KnownFindings(returns=returns))
-    gone = _reported_gone(this, known)
-    changes = _changes(this, known)
+    current = replace(current, known=KnownFindings(returns=returns))
+    gone = _reported_gone(current, known)
+    changes = _changes(current, known)
     at = {sha: [_known(each, gone) for each in known.values() if each.place.sha == sha] for sha in changes}
     names = identities([LastSeen(known=at[sha], change=change) for sha, change in changes.items()], reviewed.seen)
-    here = {names[each.fingerprint]: location_of(each, this.task.sha) for each in reviewed.seen}
+    here = {names[each.fingerprint]: location_of(each, current.task.sha) for each in reviewed.seen}
     found = KnownFindings(
         here={fingerprint: place for fingerprint, place in here.items() if fingerprint in known},
         paths={mark: path_now(each.place.path, changes[each.place.sha]) for mark, each in known.items()},
         gone=gone,
         returns=returns,
     )
-    return replace(this, known=found), reviewed.under(names)
+    return replace(current, known=found), reviewed.under(names)
 
 
-def still_there(this: Round) -> list[Sighting]:
+def still_there(current: ReviewRound) -> list[Sighting]:
     """What earlier rounds decided upon and is still there, with where it is now."""
-    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier_findings}
+    known = {sighting.finding.fingerprint: sighting for sighting in current.earlier_findings}
     return [
-        replace(known[mark], last=place, returns=times_returned(this, mark))
-        for mark, place in this.known.here.items()
+        replace(known[mark], last=place, returns=times_returned(current, mark))
+        for mark, place in current.known.here.items()
         if mark in known
     ]
 
 
-def times_returned(this: Round, fingerprint: str) -> int:
+def times_returned(current: ReviewRound, fingerprint: str) -> int:
     """How often a finding was back after it was reported as gone, this round included."""
-    return this.known.returns.get(fingerprint, 0) + (fingerprint in this.known.gone)
+    return current.known.returns.get(fingerprint, 0) + (fingerprint in current.known.gone)
 
 
-def _reported_gone(this: Round, known: Mapping[str, Sighting]) -> dict[str, int]:
+def _reported_gone(current: ReviewRound, known: Mapping[str, Sighting]) -> dict[str, int]:
     """What an earlier round reported as gone, and how many threads it closed."""
     gone = {}
     for fingerprint in known:
-        effect = this.context.store.jobs.effect(this.key_of("gone", fingerprint))
-        if effect is not None and effect.done_at is not None and effect.job_id != this.context.job_id:
+        effect = current.context.store.jobs.effect(current.key_of("gone", fingerprint))
+        if effect is not None and effect.done_at is not None and effect.job_id != current.context.job_id:
             gone[fingerprint] = int(effect.reference)
     return gone
 
 
-def _changes(this: Round, known: Mapping[str, Sighting]) -> dict[str, Change | None]:
+def _changes(current: ReviewRound, known: Mapping[str, Sighting]) -> dict[str, Change | None]:
     """What changed since each head at which something was last seen, the newest head first."""
     places = [sighting.place for sighting in known.values()]
-    rounds = {each.sha: number for number, each in enumerate(this.earlier_rounds)}
+    rounds = {each.sha: number for number, each in enumerate(current.earlier_rounds)}
     heads = sorted({place.sha for place in places}, key=lambda sha: (-rounds.get(sha, -1), sha))
-    paths = frozenset(place.path for place in places) | {file.path for file in parse_diff(this.diff).files}
-    return {sha: this.since(sha, paths) for sha in heads}
+    paths = frozenset(place.path for place in places) | {file.path for file in parse_diff(current.diff).files}
+    return {sha: current.since(sha, paths) for sha in heads}
 
 
 def _known(sighting: Sighting, gone: Mapping[str, int]) -> Known:
@@ -249,19 +249,19 @@ def _known(sighting: Sighting, gone: Mapping[str, int]) -> Known:
     return Known(fingerprint=mark, finding=finding, gone=mark in gone)
 
 
-def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding]) -> Mapping[str, Missed]:
+def missed(current: ReviewRound, reviewed: Reviewed, posted: Sequence[Finding]) -> Mapping[str, Missed]:
     """What is posted for the first time in this round although the round before had the same lines to read.
 
     A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
     detectors read the earlier head again, where there is such a finding: what they see there, was missed there. A model
     is not asked again: it could have reported the same lines then.
     """
-    fresh = {finding.fingerprint for finding in posted} - this.known.returns.keys()
+    fresh = {finding.fingerprint for finding in posted} - current.known.returns.keys()
     new = [finding for finding in reviewed.findings if finding.fingerprint in fresh]
-    if not this.earlier_rounds or not new or this.job.retargeted:
+    if not current.earlier_rounds or not new or current.job.retargeted:
         return {}
-    last = this.earlier_rounds[-1]
-    change = this.since(last.sha, this.paths_of(last.sha) | {file.path for file in reviewed.change.files})
+    last = current.earlier_rounds[-1]
+    change = current.since(last.sha, current.paths_of(last.sha) | {file.path for file in reviewed.change.files})
     if change is None:
         return {}
     old = [finding for finding in new if _is_older(finding, change)]
@@ -269,7 +269,7 @@ def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding]) -> Mappin
     unread = {each.fingerprint: why for each in old if (why := last.unread.get(before.get(each.path, each.path)))}
     read = [finding for finding in old if finding.fingerprint not in unread]
     seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
-    seen |= _seen_then(this, last, change, [each for each in read if each.tool != MODEL])
+    seen |= _seen_then(current, last, change, [each for each in read if each.tool != MODEL])
     return {
         finding.fingerprint: Missed(sha=last.sha, because=unread.get(finding.fingerprint, ""))
         for finding in old
@@ -284,22 +284,22 @@ def _is_older(finding: Finding, change: Change) -> bool:
     return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
 
 
-def _seen_then(this: Round, last: EndedRound, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:
+def _seen_then(current: ReviewRound, last: EndedRound, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:
     """Which of these today's detectors see on the changed lines of the earlier head."""
     if not doubtful:
         return frozenset()
-    if last.sha == this.task.sha:
+    if last.sha == current.task.sha:
         return frozenset(finding.fingerprint for finding in doubtful)
-    with exported(this.mirror, this.pull.base_sha, last.sha) as (base_tree, head_tree):
+    with exported(current.mirror, current.pull.base_sha, last.sha) as (base_tree, head_tree):
         then = review_change(
-            this.context.sandbox,
+            current.context.sandbox,
             base_tree=base_tree,
             head_tree=head_tree,
-            diff=this.mirror.diff(this.pull.base_sha, last.sha),
+            diff=current.mirror.diff(current.pull.base_sha, last.sha),
             project=lambda _: None,
             may_run_tests=False,
-            progress=this.context.progress,
-            tools=this.context.settings.review_tools,
+            progress=current.context.progress,
+            tools=current.context.settings.review_tools,
         )
     return seen_before(then.findings, doubtful, change)
 
@@ -310,16 +310,16 @@ CACHE_VERSION = 2
 """A changed meaning of what is cached is a new version."""
 
 
-def cached_review(this: Round, read: Callable[[], Reviewed]) -> Reviewed:
+def cached_review(current: ReviewRound, read: Callable[[], Reviewed]) -> Reviewed:
     """What this round reads, or what was read for it before, under the same commits, rights and configuration."""
-    key, store = _cache_key(this), this.context.store
+    key, store = _cache_key(current), current.context.store
     with suppress(StoreError):  # of another version of ours
         if (known := store.review_cache.get(key, Reviewed)) is not None:
-            this.context.progress("going on from what was read before")
+            current.context.progress("going on from what was read before")
             return known
     reviewed = read()
     store.review_cache.put(
-        key, reviewed, owner=cache_owner(this.task.repository, this.pull.number), now=this.context.clock()
+        key, reviewed, owner=cache_owner(current.task.repository, current.pull.number), now=current.context.clock()
     )
     return reviewed
 
@@ -329,9 +329,9 @@ def cache_owner(repository: str, number: int) -> str:
     return f"{repository}#{number}"
 
 
-def _cache_key(this: Round) -> str:
-    rights = f"{this.may_run_tests}:{this.may_ask_model}:{this.context.settings.model}"
-    chosen = msgspec.json.encode(this.context.configuration, order="deterministic")
-    digest = hashlib.sha256(f"{rights}:{this.pull.title}:{this.pull.body}".encode() + chosen).hexdigest()[:16]
-    owner = cache_owner(this.task.repository, this.pull.number)
-    return f"{CACHE_VERSION}:{owner}:{this.pull.base_sha}:{this.task.sha}:{digest}"
+def _cache_key(current: ReviewRound) -> str:
+    rights = f"{current.may_run_tests}:{current.may_ask_model}:{current.context.settings.model}"
+    chosen = msgspec.json.encode(current.context.configuration, order="deterministic")
+    digest = hashlib.sha256(f"{rights}:{current.pull.title}:{current.pull.body}".encode() + chosen).hexdigest()[:16]
+    owner = cache_owner(current.task.repository, current.pull.number)
+    return f"{CACHE_VERSION}:{owner}:{current.pull.base_sha}:{current.task.sha}:{digest}"
