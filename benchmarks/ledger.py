@@ -25,8 +25,8 @@ from memory import rewards
 from memory.model import (
     PERIOD,
     Actor,
-    Aftermath,
     Arm,
+    AttemptEffect,
     Decision,
     Outcome,
     Permission,
@@ -74,7 +74,7 @@ class Scale:
             repository=f"owner-{rng.randrange(self.repositories)}/repository",
             label=f"ErrorType{label}",
             family=f"family-{label % FAMILIES}",
-            after=rng.choice(("", *Aftermath)),
+            after=rng.choice(("", *AttemptEffect)),
         )
 
     def teacher(self, repository: str, rng: random.Random) -> int:

@@ -7,8 +7,8 @@ from memory.evaluation.rollback import current
 from memory.model import (
     STOP,
     Action,
-    Aftermath,
     Arm,
+    AttemptEffect,
     Cell,
     Decision,
     Experience,
@@ -143,7 +143,7 @@ class Explanation:
     def text(self) -> str:
         """The explanation in lines for people."""
         return "\n".join(
-            (*_heading(self), *_odds(self), *_evidence(self), *_aftermath(self), *environment_lines(self.environments))
+            (*_heading(self), *_odds(self), *_evidence(self), *_results(self), *environment_lines(self.environments))
         )
 
 
@@ -309,11 +309,11 @@ def _neighbours(store: Store, decision: Decision) -> tuple[Experience, ...]:
 
 
 _DID: Mapping[str, str] = {
-    Aftermath.SAME: "left the failure as it was",
-    Aftermath.MOVED: "led to another failure",
-    Aftermath.FEWER: "repaired a part of the tests",
-    Aftermath.BROKE: "passed the failing tests and was not proven",
-    Aftermath.TIMED_OUT: "mostly ran out of time",
+    AttemptEffect.SAME: "left the failure as it was",
+    AttemptEffect.MOVED: "led to another failure",
+    AttemptEffect.FEWER: "repaired a part of the tests",
+    AttemptEffect.BROKE: "passed the failing tests and was not proven",
+    AttemptEffect.TIMED_OUT: "mostly ran out of time",
 }
 
 
@@ -353,7 +353,7 @@ def _evidence(why: Explanation) -> list[str]:
     return [head, *(rows or ["  none yet: the priors decide"]), *cases]
 
 
-def _aftermath(why: Explanation) -> list[str]:
+def _results(why: Explanation) -> list[str]:
     lines = []
     if why.outcome is not None:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in why.outcome.components.items())

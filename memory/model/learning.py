@@ -83,7 +83,7 @@ class Factor(StrEnum):
     ACCEPTANCE = "acceptance"
 
 
-class Aftermath(StrEnum):
+class AttemptEffect(StrEnum):
     """What the last attempt did to the failure; `BROKE` where an edit passed the failing tests and was not proven."""
 
     SAME = "same"
@@ -115,7 +115,7 @@ class State:
 
     `label` is the error type of a failure or the rule of a finding, `family` its family or category, `place` what the file
     of a finding is for; `tried` the strategies that this episode has used up, `after` what the last of them did to the
-    failure, an Aftermath; empty at first.
+    failure, an AttemptEffect; empty at first.
     """
 
     kind: TaskKind
@@ -137,7 +137,7 @@ class State:
         return Level(scope="label", key=f"{self.kind}|{self.label}")
 
     @property
-    def aftermath(self) -> Level | None:
+    def effect_level(self) -> Level | None:
         """The row of what the last attempt did, over all labels; None at first."""
         return Level(scope="after", key=f"{self.kind}|{self.after}") if self.after else None
 
@@ -146,7 +146,7 @@ class State:
 
         They follow from kind, repository, label, family, place and after alone: a rebuild groups the ledger by these.
         """
-        return (*self.levels(), *((self.aftermath,) if self.aftermath else ()))
+        return (*self.levels(), *((self.effect_level,) if self.effect_level else ()))
 
     def levels(self) -> tuple[Level, ...]:
         """The rows of the failure or the finding, most specific first; each is the prior of the one before it."""

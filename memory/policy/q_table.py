@@ -202,15 +202,15 @@ def values(
     parameters: Parameters = PRESENT,
 ) -> dict[str, Estimate]:
     """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
-    found, pseudo_counts, everywhere, aftermath = {}, parameters.pseudo_counts, state.everywhere, state.aftermath
+    found, pseudo_counts, everywhere, effect_level = {}, parameters.pseudo_counts, state.everywhere, state.effect_level
     levels = [(level, pseudo_counts[level.scope]) for level in reversed(state.levels())]
     for name in strategies:
         if name == STOP:
             found[name] = _STOPPED
             continue
         proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR))
-        if aftermath is not None:
-            proof = _after_attempt(proof, aftermath, levels[0][0], name, cells, pseudo_counts)
+        if effect_level is not None:
+            proof = _after_attempt(proof, effect_level, levels[0][0], name, cells, pseudo_counts)
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR)
         known = cells.get((everywhere, name, Factor.PROOF), _EMPTY)
         found[name] = Estimate(
@@ -223,17 +223,22 @@ def values(
 
 
 def _after_attempt(
-    belief: Belief, aftermath: Level, everywhere: Level, strategy: str, cells: Cells, pseudo_counts: Mapping[str, float]
+    belief: Belief,
+    effect_level: Level,
+    everywhere: Level,
+    strategy: str,
+    cells: Cells,
+    pseudo_counts: Mapping[str, float],
 ) -> Belief:
     """A belief after an attempt that did this to the failure: times the odds there over the odds everywhere.
 
     The two are about independent for a given result, as in naive Bayes: what the error type says, and what the attempt showed.
     """
-    usual, after = (cells.get((level, strategy, Factor.PROOF), _EMPTY) for level in (everywhere, aftermath))
+    usual, after = (cells.get((level, strategy, Factor.PROOF), _EMPTY) for level in (everywhere, effect_level))
     if after.weight <= 0.0:
         return belief
     among = _shrunk(usual, pseudo_counts[everywhere.scope], PROOF_PRIOR)
-    ratio = _log_odds(_shrunk(after, pseudo_counts[aftermath.scope], among)) - _log_odds(among)
+    ratio = _log_odds(_shrunk(after, pseudo_counts[effect_level.scope], among)) - _log_odds(among)
     moved = 1.0 / (1.0 + math.exp(-(_log_odds(belief.mean) + ratio)))
     return Belief(mean=min(max(moved, _LEAST), 1.0 - _LEAST), strength=belief.strength)
 

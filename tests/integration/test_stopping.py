@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.repair.firstfound import FirstFound
-from memory.model import EVERYTHING, Aftermath, Arm, AttemptOutcome, State, TaskKind
+from memory.model import EVERYTHING, Arm, AttemptEffect, AttemptOutcome, State, TaskKind
 from memory.rewards import repair_components
 from tests.integration.test_skills import House
 from workers.repair.candidates import Candidate
@@ -37,7 +37,7 @@ def test_what_never_helped_is_not_tried_for_long(tmp_path: Path) -> None:
     """
     house = House(tmp_path)
     fresh = State(kind=TaskKind.REPAIR, repository="o/oracle", label="AssertionError", family="assertion")
-    for after in Aftermath:
+    for after in AttemptEffect:
         for name in (*STRATEGIES, EVERYTHING) * 30:
             state = replace(fresh, after=after)
             house.learner.conclude(house.learner.settle("before", state, {name: 1.0}, arm=Arm.LEARNED), {})

@@ -13,9 +13,9 @@ from memory.model import (
     EMBEDDED,
     EVERYTHING,
     STOP,
-    Aftermath,
     Arm,
     Attempt,
+    AttemptEffect,
     AttemptOutcome,
     Decision,
     Failure,
@@ -34,7 +34,7 @@ from workers.repair.result import (
     Repaired,
     RepairStatus,
     SearchEffort,
-    aftermath_of,
+    attempt_effect,
     attempt_of,
     choice_components,
     components,
@@ -175,7 +175,7 @@ class _Loop:
         self._case = case
         self._deps = deps
         self._previous = PreviousAttempts(case, deps)
-        self._after: Aftermath | None = None
+        self._after: AttemptEffect | None = None
         self._stopped = False
         self._first: FirstPlausible | None = None
         self._test_runs = 0
@@ -241,7 +241,7 @@ class _Loop:
         """One strategy's attempt, stored, concluded and remembered."""
         began = time.monotonic()
         result = engine.attempt(decision)
-        self._after = aftermath_of(result)
+        self._after = attempt_effect(result)
         if self._first is None and result.first is not None:
             candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
             seconds = began - self._case.started + result.first.seconds

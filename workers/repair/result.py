@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from memory.model import (
-    Aftermath,
     Attempt,
+    AttemptEffect,
     AttemptOutcome,
     Decision,
     EditShape,
@@ -186,15 +186,15 @@ def experience_of(task: Task, failure: Failure, decision: Decision, result: Atte
     )
 
 
-def aftermath_of(result: AttemptResult) -> Aftermath:
+def attempt_effect(result: AttemptResult) -> AttemptEffect:
     """What an attempt without a proof did to the failure."""
     if result.outcome is AttemptOutcome.UNPROVEN:
-        return Aftermath.BROKE
+        return AttemptEffect.BROKE
     if result.fixed:
-        return Aftermath.FEWER
+        return AttemptEffect.FEWER
     if result.moved:
-        return Aftermath.MOVED
-    return Aftermath.TIMED_OUT if 2 * result.wasted > result.candidates else Aftermath.SAME
+        return AttemptEffect.MOVED
+    return AttemptEffect.TIMED_OUT if 2 * result.wasted > result.candidates else AttemptEffect.SAME
 
 
 # ── What an attempt is worth ───────────────────────────────────────────────────────────────────────────────────────

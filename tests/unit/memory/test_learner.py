@@ -13,8 +13,8 @@ from memory.model import (
     EVERYTHING,
     STOP,
     Actor,
-    Aftermath,
     Arm,
+    AttemptEffect,
     Contribution,
     Decision,
     Factor,
@@ -121,13 +121,13 @@ def test_evidence_decays(store: Store) -> None:
 
 def test_what_the_last_attempt_did_has_a_row(learner: Learner) -> None:
     """A choice after an attempt teaches the row of what that attempt did, which other error types read."""
-    moved = replace(STATE, after=Aftermath.MOVED, tried=("swap",))
+    moved = replace(STATE, after=AttemptEffect.MOVED, tried=("swap",))
     decision = decide(learner, moved)
     learner.conclude(decision, {"suite_green": 1.0})
     elsewhere = replace(moved, label="TypeError", family="type")
-    assert moved.aftermath is not None
-    assert learner.cells(elsewhere)[moved.aftermath, decision.chosen, Factor.PROOF].mean == pytest.approx(0.45)
-    assert moved.aftermath not in {level for level, _, _ in learner.cells(STATE)}
+    assert moved.effect_level is not None
+    assert learner.cells(elsewhere)[moved.effect_level, decision.chosen, Factor.PROOF].mean == pytest.approx(0.45)
+    assert moved.effect_level not in {level for level, _, _ in learner.cells(STATE)}
 
 
 def test_a_decision_can_be_drawn_again(learner: Learner) -> None:
@@ -171,7 +171,7 @@ def stopping(learner: Learner, cost: float, failures: int) -> float:
     for _ in range(failures):
         for name in costs:
             learner.conclude(learner.decide("t", STATE, [name], arm=Arm.LEARNED, prior={}), {})
-    now = replace(STATE, tried=("swap",), after=Aftermath.SAME)
+    now = replace(STATE, tried=("swap",), after=AttemptEffect.SAME)
     return odds(learner.decide("t", now, [EVERYTHING, STOP], arm=Arm.LEARNED, prior={}, costs=costs)).get(STOP, 0.0)
 
 

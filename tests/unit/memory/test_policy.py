@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.model import EVERYTHING, STOP, Aftermath, Arm, Cell, Factor, Level, State, TaskKind
+from memory.model import EVERYTHING, STOP, Arm, AttemptEffect, Cell, Factor, Level, State, TaskKind
 from memory.policy import q_table
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
@@ -133,9 +133,9 @@ def test_what_the_last_attempt_did_moves_beliefs() -> None:
     """A strategy that is proven more often after such an attempt than elsewhere is believed in more after one, and no other is."""
     scopes = tuple(level.scope for level in STATE.levels())
     known = cells("swap", 40.0, 0.3, scopes) | cells("guard", 40.0, 0.3, scopes)
-    moved = replace(STATE, after=Aftermath.MOVED)
-    assert moved.aftermath is not None
-    known |= {(moved.aftermath, "swap", Factor.PROOF): Cell(weight=200.0, mean=0.6)}
+    moved = replace(STATE, after=AttemptEffect.MOVED)
+    assert moved.effect_level is not None
+    known |= {(moved.effect_level, "swap", Factor.PROOF): Cell(weight=200.0, mean=0.6)}
     first, then = (q_table.values(state, NAMES, known, {}) for state in (STATE, moved))
     assert then["swap"].proof.mean > 0.5 > 0.35 > first["swap"].proof.mean
     assert then["guard"] == first["guard"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from memory.model import (
-    Aftermath,
     Arm,
     Attempt,
+    AttemptEffect,
     AttemptOutcome,
     Decision,
     Failure,
@@ -80,7 +80,7 @@ class Case:
     evidence: Mapping[str, Remembered] = field(default_factory=dict)
     started: float
 
-    def state(self, tried: tuple[str, ...] = (), after: Aftermath | None = None) -> State:
+    def state(self, tried: tuple[str, ...] = (), after: AttemptEffect | None = None) -> State:
         """The state in which the next choice is made, after an attempt that did this to the failure."""
         return State(
             kind=TaskKind.REPAIR,
