@@ -27,7 +27,14 @@ from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, Mod
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.redaction import redact
-from workers.repair.engines.engine import Case, EngineUse, OpenStrategies, PreviousAttempts, RepairDeps, RetryChoice
+from workers.repair.engines.engine import (
+    EngineUse,
+    OpenStrategies,
+    PreviousAttempts,
+    RepairDeps,
+    ReproducedFailure,
+    RetryChoice,
+)
 from workers.repair.engines.search.edit_shapes import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
@@ -78,14 +85,16 @@ class LlmOptions:
     guidance: str = ""
     images: tuple[Image, ...] = ()
 
-    def open(self, case: Case, deps: RepairDeps, previous: PreviousAttempts) -> LlmEngine:
+    def open(self, case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts) -> LlmEngine:
         return LlmEngine(self, case, deps, previous)
 
 
 class LlmEngine:
     """The attempts of a model at one failure."""
 
-    def __init__(self, options: LlmOptions, case: Case, deps: RepairDeps, previous: PreviousAttempts) -> None:
+    def __init__(
+        self, options: LlmOptions, case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts
+    ) -> None:
         self._options = options
         self._case = case
         self._deps = deps
@@ -208,7 +217,7 @@ class LlmEngine:
         return min(run.steps / max(self._options.steps, 1), 1.0)
 
 
-def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignment:
+def _assignment(options: LlmOptions, case: ReproducedFailure, checkout: Checkout) -> Assignment:
     failure, reproduction = case.failure, case.reproduction
     before = reproduction.before if reproduction.broken else {}
     found = suspects(failure, reproduction.lines, reproduction.passing, sources=case.sources, before=before)

@@ -19,7 +19,7 @@ from workers.llm.messages import ChatMessage, ChatRole
 from workers.llm.prompt_text import data, rendered_text, truncated
 from workers.ports import Image
 from workers.repair.candidates import Suspect
-from workers.repair.engines.engine import Case, PreviousAttempts, RepairDeps, RetryChoice
+from workers.repair.engines.engine import PreviousAttempts, RepairDeps, ReproducedFailure, RetryChoice
 
 SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2
 LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000
@@ -154,7 +154,7 @@ def recalling(memory_of: Callable[[str], str]) -> Tool:
 class MemoryContext:
     """What the memory has of one failure; nothing where the case does not remember."""
 
-    def __init__(self, case: Case, deps: RepairDeps, previous: PreviousAttempts) -> None:
+    def __init__(self, case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts) -> None:
         self._case = case
         self._deps = deps
         self._previous = previous

@@ -24,7 +24,7 @@ from memory.model import (
 )
 from memory.policy.q_table import Remembered
 from workers.repair.classify import failure_of, signature
-from workers.repair.engines.engine import Case, Engine, OpenStrategies, PreviousAttempts, RepairDeps
+from workers.repair.engines.engine import Engine, OpenStrategies, PreviousAttempts, RepairDeps, ReproducedFailure
 from workers.repair.engines.search.engine import open_search
 from workers.repair.judging.prove import reserved
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
@@ -56,7 +56,7 @@ class EngineFactory(Protocol):
     @property
     def seconds(self) -> float: ...
 
-    def open(self, case: Case, deps: RepairDeps, previous: PreviousAttempts) -> Engine:
+    def open(self, case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts) -> Engine:
         """The engine for one repair."""
 
 
@@ -134,7 +134,7 @@ def status_of(attempts: Sequence[Attempt]) -> RepairStatus:
 
 def _case(
     task: Task, project: Project, reproduction: Reproduction, failure: Failure, deps: RepairDeps, started: float
-) -> Case:
+) -> ReproducedFailure:
     """The failure with what is recalled for it; the control arm recalls nothing."""
     arm = deps.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
     sources = sources_of(project, reproduction)
@@ -154,7 +154,7 @@ def _case(
     if recalled:
         here = sum(each.experience.repository == task.repository for each in recalled)
         deps.progress(f"similar failures in memory: {here} of this repository, {len(recalled) - here} of others")
-    return Case(
+    return ReproducedFailure(
         task=task,
         project=project,
         reproduction=reproduction,
@@ -171,7 +171,7 @@ def _case(
 class _Loop:
     """The choices of one repair and the outcome of each."""
 
-    def __init__(self, case: Case, deps: RepairDeps) -> None:
+    def __init__(self, case: ReproducedFailure, deps: RepairDeps) -> None:
         self._case = case
         self._deps = deps
         self._previous = PreviousAttempts(case, deps)

@@ -62,7 +62,7 @@ class RepairDeps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ReproducedFailure:
     """A reproduced failure. `started` is of time.monotonic; `sources` are the Python files of the checkout by path.
 
     `recalled` are the few most useful memories, `evidence` what was tried for all failures like this one. `remembers` is
@@ -138,7 +138,7 @@ class RetryChoice:
 class PreviousAttempts:
     """What earlier attempts at one failure left, those of this repair included; nothing where the case does not remember."""
 
-    def __init__(self, case: Case, deps: RepairDeps) -> None:
+    def __init__(self, case: ReproducedFailure, deps: RepairDeps) -> None:
         self._case = case
         self._deps = deps
 

@@ -14,7 +14,7 @@ from memory.reflections import reused
 from memory.rewards import rejected
 from memory.skills import current, fitting
 from memory.template_weights import edit_weights, judged_edits, verdict_weights
-from workers.repair.engines.engine import Case, EngineUse, OpenStrategies, PreviousAttempts, RepairDeps
+from workers.repair.engines.engine import EngineUse, OpenStrategies, PreviousAttempts, RepairDeps, ReproducedFailure
 from workers.repair.engines.search.candidate_order import CandidateQueue, put_off, restored
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
@@ -49,7 +49,9 @@ UNWANTED = 0.5
 
 
 @contextmanager
-def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
+def open_search(
+    case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts, seconds: float
+) -> Iterator[SearchEngine]:
     """The search for one case, for `seconds` with its proofs; its test runners are open within the context."""
     proven_by = time.monotonic() + seconds
     searched_by = proven_by - reserved(seconds, case.reproduction)
@@ -84,7 +86,7 @@ class SearchMemory:
         return {name: self.tests.get(name, 1.0) * self.verdicts.get(name, 1.0) for name in names}
 
 
-def _memory(case: Case, deps: RepairDeps) -> SearchMemory:
+def _memory(case: ReproducedFailure, deps: RepairDeps) -> SearchMemory:
     """What is known for this kind of failure in this repository."""
     family, templates = case.failure.family, all_templates()
     known = deps.store.experiences.all(limit=MAX_EXPERIENCES)
@@ -109,7 +111,7 @@ class SearchEngine:
 
     def __init__(
         self,
-        case: Case,
+        case: ReproducedFailure,
         deps: RepairDeps,
         previous: PreviousAttempts,
         session: SearchSession,
