@@ -100,7 +100,7 @@ class RepairRequest:
     wrong: str = ""
 
     def key(self, effect: str) -> str:
-        """The name of one effect of this case."""
+        """The name of one effect of this request."""
         return f"{self.task.id}:{effect}"
 
 
@@ -124,20 +124,20 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
         return track_unknown_head(job, pull, context)
     if context.store.tasks.get(context.job_id) is None and taken_over(job, context, github):
         return ()
-    case = _open(job, pull, context, github)
-    case, context = _configured(case, context)
+    request = _open(job, pull, context, github)
+    request, context = _configured(request, context)
     if context.configuration.silent and not job.commanded:
         return ()
-    if (there := _open_proposal(case, context)) is not None:
-        post_comment(job.number, repairs.proposed_already(there), case.key("answer"), context, github)
+    if (there := _open_proposal(request, context)) is not None:
+        post_comment(job.number, repairs.proposed_already(there), request.key("answer"), context, github)
         return ()
     acknowledge(job, context, github)
-    stored = context.store.tasks.get(case.task.id)  # of an earlier worker that died before everything was published
-    repaired = load(Repaired, stored.summary) if stored and stored.status else _repair(case, context)
-    answer = _answer(case, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
-    comment = post_comment(job.number, answer + in_answer(case.wrong), case.key("answer"), context, github)
+    stored = context.store.tasks.get(request.task.id)  # of an earlier worker that died before everything was published
+    repaired = load(Repaired, stored.summary) if stored and stored.status else _repair(request, context)
+    answer = _answer(request, repaired, context) + repairs.set_aside(repaired.set_aside) + repairs.note(repaired.note)
+    comment = post_comment(job.number, answer + in_answer(request.wrong), request.key("answer"), context, github)
     if repaired.attempts:
-        _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
+        _watch(request, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
     return ()
 
 
@@ -159,18 +159,18 @@ def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHu
     )
 
 
-def _configured(case: RepairRequest, context: JobContext) -> tuple[RepairRequest, JobContext]:
+def _configured(request: RepairRequest, context: JobContext) -> tuple[RepairRequest, JobContext]:
     """The request and the context as the configuration on the base branch wants them."""
-    base = case.base or case.task.sha
+    base = request.base or request.task.sha
     try:
-        case.mirror.fetch(base)
+        request.mirror.fetch(base)
     except Gone:  # force-pushed away
-        base = case.github.default_branch().sha
-        case.mirror.fetch(base)
-    read = configuration_at(case.mirror, base, case.job.repository, context)
+        base = request.github.default_branch().sha
+        request.mirror.fetch(base)
+    read = configuration_at(request.mirror, base, request.job.repository, context)
     for mistake in read.mistakes:
         context.progress(f"{PATH}, {mistake}")
-    return replace(case, wrong=wrong(read.mistakes, read.of_owner)), context.configured(read.chosen)
+    return replace(request, wrong=wrong(read.mistakes, read.of_owner)), context.configured(read.chosen)
 
 
 def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
@@ -181,14 +181,18 @@ def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
     return issue_test(job.body), author is not None and (author.id == job.actor.id or may_command(github, author))
 
 
-def _open_proposal(case: RepairRequest, context: JobContext) -> int | None:
+def _open_proposal(request: RepairRequest, context: JobContext) -> int | None:
     """Our open pull request for the same at the same commit: two people may ask, or one a second time."""
-    for each in context.store.tasks.ended(TaskKind.REPAIR, case.task.repository, case.job.number):
+    for each in context.store.tasks.ended(TaskKind.REPAIR, request.task.repository, request.job.number):
         asked, opened = context.store.jobs.job(each.task.id), context.store.jobs.effect(f"{each.task.id}:pull")
-        if each.task.id == case.task.id or each.task.sha != case.task.sha or not (asked and opened and opened.done_at):
+        if (
+            each.task.id == request.task.id
+            or each.task.sha != request.task.sha
+            or not (asked and opened and opened.done_at)
+        ):
             continue
-        same = any(isinstance(job, Fix) and _wanted(job) == _wanted(case.job) for job in decodable([asked.payload]))
-        if same and case.github.pull(int(opened.reference)).state == "open":
+        same = any(isinstance(job, Fix) and _wanted(job) == _wanted(request.job) for job in decodable([asked.payload]))
+        if same and request.github.pull(int(opened.reference)).state == "open":
             return int(opened.reference)
     return None
 
@@ -197,42 +201,42 @@ def _wanted(job: Fix) -> tuple[object, ...]:
     return job.body, job.guidance, issue_test(job.comment), named_tests(job.comment)
 
 
-def _repair(case: RepairRequest, context: JobContext) -> Repaired:
+def _repair(request: RepairRequest, context: JobContext) -> Repaired:
     with TemporaryDirectory(prefix="apprentice-") as scratch:
-        tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
-        for path, content in case.added_tests.items():
+        tree = request.mirror.export(request.task.sha, Path(scratch) / "tree")
+        for path, content in request.added_tests.items():
             _add(tree, path, content)
-        named = named_tests(f"{case.job.comment}\n{case.job.body}")
-        before = _before(case)
-        about = {*case.added_tests, *(test.partition("::")[0] for test in named)} or before.keys()
-        commit = Commit(case.mirror.directory, case.task.sha)
+        named = named_tests(f"{request.job.comment}\n{request.job.body}")
+        before = _before(request)
+        about = {*request.added_tests, *(test.partition("::")[0] for test in named)} or before.keys()
+        commit = Commit(request.mirror.directory, request.task.sha)
         try:
-            project = context.project(tree, case.task.repository, changed=about, commit=commit)
+            project = context.project(tree, request.task.repository, changed=about, commit=commit)
         except BadInput as error:  # the place of the checkout on this machine stays private
             raise BadInput(str(error).replace(str(tree), "this repository")) from error
-        deps = context.for_task(f"repair:{case.task.number}").repair_deps()
+        deps = context.for_task(f"repair:{request.task.number}").repair_deps()
         llm = context.llm_options(
-            case.task,
-            guidance=case.job.guidance,
-            history=partial(case.mirror.log, case.task.sha),
-            images=case.github.pictures(case.job.number, body=case.job.body) if context.models else (),
+            request.task,
+            guidance=request.job.guidance,
+            history=partial(request.mirror.log, request.task.sha),
+            images=request.github.pictures(request.job.number, body=request.job.body) if context.models else (),
         )
-        repaired = replace(repair(case.task, project, deps, llm, named, before), note=project.note)
-    context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
+        repaired = replace(repair(request.task, project, deps, llm, named, before), note=project.note)
+    context.store.tasks.finish(request.task.id, repaired.status, dump(repaired))
     return repaired
 
 
-def _before(case: RepairRequest) -> dict[str, bytes | None]:
+def _before(request: RepairRequest) -> dict[str, bytes | None]:
     """What the request is about, as it was before: the Python files that a pull request changes, and the tests that came along."""
-    found: dict[str, bytes | None] = dict.fromkeys(case.added_tests)
-    if not case.base:
+    found: dict[str, bytes | None] = dict.fromkeys(request.added_tests)
+    if not request.base:
         return found
     try:
-        case.mirror.fetch(case.base)
-        base = case.mirror.merge_base(case.base, case.task.sha)
-        changed = [file.path for file in parse_diff(case.mirror.diff(base, case.task.sha)).files]
+        request.mirror.fetch(request.base)
+        base = request.mirror.merge_base(request.base, request.task.sha)
+        changed = [file.path for file in parse_diff(request.mirror.diff(base, request.task.sha)).files]
         sources = [path for path in changed if path.endswith(".py")]
-        return {path: case.mirror.read(base, path) for path in sources if len(sources) <= MAX_DIFFERING} | found
+        return {path: request.mirror.read(base, path) for path in sources if len(sources) <= MAX_DIFFERING} | found
     except (TooMuchForGit, Gone):
         return found
 
@@ -246,82 +250,84 @@ def _add(tree: Path, path: str, content: bytes) -> None:
     target.write_bytes(content)
 
 
-def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str:
+def _answer(request: RepairRequest, repaired: Repaired, context: JobContext) -> str:
     match repaired.status:
-        case RepairStatus.FIXED | RepairStatus.UNDECIDED if case.forked:
+        case RepairStatus.FIXED | RepairStatus.UNDECIDED if request.forked:
             return repairs.fix_for_fork(_proven(repaired))
         case RepairStatus.FIXED | RepairStatus.UNDECIDED if (proof := _proven(repaired).proof) and proof.unusual:
             return repairs.fix_unusual(_proven(repaired))
         case RepairStatus.UNDECIDED if (proof := _proven(repaired).proof) and proof.undecided:
             return repairs.fix_undecided(_proven(repaired))
         case RepairStatus.FIXED | RepairStatus.UNDECIDED:
-            return _proposed(case, repaired, context)
+            return _proposed(request, repaired, context)
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
             effort = repaired.effort.described() if repaired.effort else ""
             return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds, effort=effort)
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
-            return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name)
+            return repairs.nothing_failing(request.task.sha, repaired.tests, bot_name=bot_name)
 
 
-def _proposed(case: RepairRequest, repaired: Repaired, context: JobContext) -> str:
+def _proposed(request: RepairRequest, repaired: Repaired, context: JobContext) -> str:
     """The answer with the pull request; where GitHub refuses that, with the repair itself, so that it is not lost."""
     try:
-        return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
+        return repairs.fix_published(_open_pull(request, repaired, context), _proven(repaired))
     except NoAccess:
         raise
     except CannotRun as refused:
         return repairs.fix_refused(_proven(repaired), str(refused))
 
 
-def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:
+def _open_pull(request: RepairRequest, repaired: Repaired, context: JobContext) -> int:
     attempt, failure = _proven(repaired), repaired.failure
     assert failure is not None, "what was fixed had failed"
-    texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
+    texts = patched(attempt.patch, lambda path: request.mirror.text(request.task.sha, path))
     files = {path: text.encode() for path, text in texts.items()}
-    files |= case.added_tests if case.commits_tests else {}
+    files |= request.added_tests if request.commits_tests else {}
     path = next(iter(files))
     asked = repaired.status is RepairStatus.UNDECIDED
-    message = repairs.fix_commit(failure, path, case.job.number, skip_ci=context.settings.skip_ci)
-    commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at, case.github.own_account())
-    branch = f"apprentice/fix-{case.job.number}-{case.task.id[:8]}"
+    message = repairs.fix_commit(failure, path, request.job.number, skip_ci=context.settings.skip_ci)
+    commit = request.mirror.commit(
+        request.task.sha, files, message, request.task.created_at, request.github.own_account()
+    )
+    branch = f"apprentice/fix-{request.job.number}-{request.task.id[:8]}"
 
     def publish() -> int:
         """Push only where there is no pull request yet: once there is, its branch may hold commits of people."""
         context.progress(f"publishing {branch}")
-        case.mirror.push(commit, branch)
-        return case.github.open_pull(
+        request.mirror.push(commit, branch)
+        return request.github.open_pull(
             head=branch,
-            base=case.branch,
+            base=request.branch,
             title=repairs.question_title(failure, path) if asked else repairs.fix_title(failure, path),
             warning=conversation.no_draft(skip_ci=context.settings.skip_ci),
             body=repairs.fix_body(
                 failure,
                 attempt,
-                {path: case.mirror.read(case.task.sha, path) is None for path in files},
-                {path: test.decode() for path, test in case.added_tests.items()},
-                issue=case.job.number,
-                closes=not case.job.pull,
+                {path: request.mirror.read(request.task.sha, path) is None for path in files},
+                {path: test.decode() for path, test in request.added_tests.items()},
+                issue=request.job.number,
+                closes=not request.job.pull,
                 bot_name=context.settings.bot_name,
-                key=case.key("pull"),
+                key=request.key("pull"),
             ),
         )
 
-    pull = context.effects.once(case.key("pull"), make=publish, find=lambda: case.github.find_pull(head=branch))
-    _watch(case, PostKind.FIX_PULL, pull, attempt, context)
+    pull = context.effects.once(request.key("pull"), make=publish, find=lambda: request.github.find_pull(head=branch))
+    _watch(request, PostKind.FIX_PULL, pull, attempt, context)
     return pull
 
 
-def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt, context: JobContext) -> None:
+def _watch(request: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt, context: JobContext) -> None:
     """Remember what a verdict on a post is about: the choice of the strategy, and that of the engine, if there was one."""
-    made = context.store.ledger.decisions_of_task(case.task.id)
+    made = context.store.ledger.decisions_of_task(request.task.id)
     engine = (each.id for each in made if each.chosen == EMBEDDED and not attempt.by_model)
     context.store.posts.add(
         Post(
-            repository=case.task.repository,
+            repository=request.task.repository,
             kind=kind,
-            number=github_id if kind is PostKind.FIX_PULL else case.job.number,
+            number=github_id if kind is PostKind.FIX_PULL else request.job.number,
             github_id=github_id,
             decision_ids=(attempt.decision_id, *engine),
             created_at=context.clock(),
