@@ -86,7 +86,7 @@ def parse_expression(text: str) -> ast.expr:
 # ── Newer syntax ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Older(NamedTuple):
+class OlderModule(NamedTuple):
     """A module in syntax that this Python reads, with each line as long as it was; `left_out` is what is not in it."""
 
     text: str
@@ -117,7 +117,7 @@ def parsed(text: str) -> ast.Module | None:
             return None
 
 
-def older(text: str, error: SyntaxError) -> Older | None:
+def older(text: str, error: SyntaxError) -> OlderModule | None:
     """A module that ends with this error in older syntax; None where the line with the error shows nothing newer.
 
     It serves for reading and not for running: type parameters are left out (PEP 695), `type X = v` is an assignment, and a
@@ -136,7 +136,7 @@ _NEWER = re.compile("|".join(each.pattern for each in (_PARAMETERS, _ALIAS, _TEM
 
 
 @lru_cache(maxsize=64)
-def _older(text: str) -> Older:
+def _older(text: str) -> OlderModule:
     closing, done = _closing(text), 0
     left_out: list[str] = []
     parts: list[str] = []
@@ -149,7 +149,7 @@ def _older(text: str) -> Older:
     text = "".join((*parts, text[done:]))
     text = _ALIAS.sub(lambda found: found[1] + found[3].ljust(len(found[2])), text)
     requoted = _Requoted(_TEMPLATE.sub("f", text))
-    return Older(requoted.text, (*left_out, *requoted.left_out))
+    return OlderModule(requoted.text, (*left_out, *requoted.left_out))
 
 
 def _closing(text: str) -> dict[int, int]:

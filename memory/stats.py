@@ -19,7 +19,7 @@ from memory.rewards import PATTERN
 from memory.skills import Skill
 from memory.skills import current as skills
 from memory.store import Store
-from memory.store.calls import Spent, TaskSpent
+from memory.store.calls import PurposeCost, TaskCost
 
 _RESAMPLES = 2000
 LIKED = frozenset({SignalKind.ACCEPTED, SignalKind.REACTION_UP})
@@ -80,7 +80,7 @@ class CostPerAccepted:
 class Costs:
     """Costs of calls to a model, by repository, purpose and tier, and by what was accepted."""
 
-    calls: tuple[Spent, ...]
+    calls: tuple[PurposeCost, ...]
     per_accepted: tuple[CostPerAccepted, ...]
 
 
@@ -231,8 +231,8 @@ def _since(store: Store) -> str:
 
 
 def costs(
-    calls: Sequence[Spent],
-    by_task: Sequence[TaskSpent],
+    calls: Sequence[PurposeCost],
+    by_task: Sequence[TaskCost],
     repaired: Sequence[LoggedDecision],
     reviewed: Sequence[LoggedDecision],
 ) -> Costs | None:
@@ -255,7 +255,7 @@ def _has(logged: LoggedDecision, kinds: frozenset[SignalKind]) -> bool:
     return any(signal.kind in kinds for signal in logged.signals)
 
 
-def _per(what: str, kind: TaskKind, by_task: Sequence[TaskSpent], accepted: int) -> CostPerAccepted:
+def _per(what: str, kind: TaskKind, by_task: Sequence[TaskCost], accepted: int) -> CostPerAccepted:
     mine = [each for each in by_task if each.kind == kind]
     tokens, micros = sum(each.tokens for each in mine), sum(each.micros for each in mine)
     return CostPerAccepted(

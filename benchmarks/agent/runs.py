@@ -20,7 +20,7 @@ from benchmarks.report import commit
 from memory.model import RetryMode
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
-from memory.store.calls import BudgetUnit, Calls, Limit, Scope
+from memory.store.calls import BudgetLimit, BudgetScope, BudgetUnit, Calls
 from workers.context import Context, open_context
 from workers.errors import ApprenticeError
 from workers.llm.client import BudgetedModel, PricedModel, models_of, tiers_of
@@ -57,7 +57,7 @@ class Charged:
             raise Halted(f"{gone}; give --resume once that is mended") from gone
 
 
-def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -> Mapping[Tier, PricedModel]:
+def charged(settings: WorkerSettings, calls: Calls, limits: tuple[BudgetLimit, ...]) -> Mapping[Tier, PricedModel]:
     """The models that the settings name, with the run's accounts before them."""
     tiers = tiers_of(settings)
     client = BudgetedModel(
@@ -74,10 +74,13 @@ def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -
     }
 
 
-def caps(*, tokens: int, usd: float) -> tuple[Limit, ...]:
+def caps(*, tokens: int, usd: float) -> tuple[BudgetLimit, ...]:
     """The run's budgets; 0 is none."""
-    found = [Limit(scope=Scope.RUN, unit=BudgetUnit.TOKENS, most=tokens)] if tokens else []
-    return (*found, *([Limit(scope=Scope.RUN, unit=BudgetUnit.MICROS, most=round(usd * 1e6))] if usd else []))
+    found = [BudgetLimit(scope=BudgetScope.RUN, unit=BudgetUnit.TOKENS, most=tokens)] if tokens else []
+    return (
+        *found,
+        *([BudgetLimit(scope=BudgetScope.RUN, unit=BudgetUnit.MICROS, most=round(usd * 1e6))] if usd else []),
+    )
 
 
 def paid(accounts: Store) -> tuple[int, int]:

@@ -50,7 +50,7 @@ def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryF
     from workers.errors import BadInput
     from workers.flows.reviewed_change import known_lessons, learnings_of
     from workers.history.asked_rules import asked_rules
-    from workers.history.forecast import Deciding, history_forecast
+    from workers.history.forecast import PostingRules, history_forecast
     from workers.history.learn import settled
 
     try:
@@ -58,7 +58,7 @@ def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryF
     except BadYaml as error:
         raise BadInput(f"the learnings of {name}: {error}") from error
     rules, present = asked_rules(partial(mirror.read, tip), context.sandbox), frozenset(mirror.paths(tip))
-    deciding = Deciding(
+    deciding = PostingRules(
         learner=context.learner,
         repository=name,
         lessons=known_lessons(name, context),

@@ -12,7 +12,7 @@ from memory.forget import SignalsToForget
 from memory.sharing import Learnings
 from memory.skills import Skill, SkillState, written_out
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
-from memory.store.calls import Spent
+from memory.store.calls import PurposeCost
 from workers.messages.markdown import first_of
 
 MICROS = 1_000_000
@@ -142,7 +142,7 @@ def costs(costs: Costs | None) -> list[TextTable]:
     return [TextTable(title="Model costs", columns=head, rows=tuple(map(_spent, costs.calls)), notes=notes)]
 
 
-def _spent(spent: Spent) -> tuple[str, ...]:
+def _spent(spent: PurposeCost) -> tuple[str, ...]:
     counts = (spent.calls, spent.failed, spent.prompt, spent.cached, spent.completion)
     return (spent.repository, spent.purpose, spent.tier, *map(str, counts), _dollars(spent.micros))
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from memory.history.conclusion import Conclusion, Floats, Ints, PostedOfEach, conclude
+from memory.history.conclusion import Conclusion, Floats, Ints, PostedByChange, conclude
 from memory.history.lessons import RuleShares, events, informative, odds
 from memory.intervals import wilson
 from memory.model import PastFinding
@@ -199,21 +199,21 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
     )
 
 
-def _concluded(posted: Mapping[str, PostedOfEach]) -> Conclusion:
+def _concluded(posted: Mapping[str, PostedByChange]) -> Conclusion:
     return conclude(posted, ours=OURS, lot=LOT, simple=SIMPLE, without=WITHOUT_LEARNING)
 
 
-def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> PostedOfEach:
+def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> PostedByChange:
     """What a ranking posts of each change where it must fill its `most` comments; equals are drawn by lot."""
     comments, addressed = np.zeros(replayed.changes), np.zeros(replayed.changes)
     for number in range(replayed.changes):
         here = replayed.change == number
         comments[number] = min(most, int(here.sum()))
         addressed[number] = _by_lot(scores[here], replayed.addressed[here], most)
-    return PostedOfEach(comments=comments, addressed=addressed)
+    return PostedByChange(comments=comments, addressed=addressed)
 
 
-def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedOfEach:
+def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedByChange:
     """What a ranking posts where what a change leaves of its `most` comments, or fewer findings, is for later ones.
 
     It posts what reaches the bar, as far as is left: so many findings of the last `WINDOW` changes reached it as there were
@@ -233,7 +233,7 @@ def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedO
         comments[number] = room
         addressed[number] = _by_lot(scores[here][reaching], replayed.addressed[here][reaching], room)
         best.append(np.sort(scores[here])[-AT_ONCE:])
-    return PostedOfEach(comments=comments, addressed=addressed)
+    return PostedByChange(comments=comments, addressed=addressed)
 
 
 def _by_lot(scores: Floats, addressed: Floats, room: int) -> float:

@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostedOfEach:
+class PostedByChange:
     """The comments of a ranking by change, and how many of them developers addressed; arrays (changes,)."""
 
     comments: Floats
@@ -80,7 +80,7 @@ class Conclusion:
 
 
 def conclude(
-    posted: Mapping[str, PostedOfEach], *, ours: str, lot: str, simple: Sequence[str], without: Sequence[str]
+    posted: Mapping[str, PostedByChange], *, ours: str, lot: str, simple: Sequence[str], without: Sequence[str]
 ) -> Conclusion:
     """Learning helps where it is surely ahead of a draw by lot and of the strongest simple rule.
 
@@ -104,7 +104,7 @@ def conclude(
     )
 
 
-def _compared(name: str, other: PostedOfEach, ours: PostedOfEach, lot: PostedOfEach) -> ComparedRanking:
+def _compared(name: str, other: PostedByChange, ours: PostedByChange, lot: PostedByChange) -> ComparedRanking:
     changes = len(other.comments)
     share, of_lot = interval_of(other.share, changes), lot.share(once(changes))
     return ComparedRanking(

@@ -22,14 +22,14 @@ BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class CopyResult:
     """How many rows were copied, and the digest of what is derived from the ledger: equal for equal ledgers."""
 
     rows: int
     digest: str
 
 
-def back_up(store: Store, file: Path) -> Copied:
+def back_up(store: Store, file: Path) -> CopyResult:
     """Write a new file, which is there whole or not at all. Raises StoreError where it exists or cannot be written."""
     if file.exists():
         raise StoreError(f"{file} exists; name another file, or move it away")
@@ -48,7 +48,7 @@ def back_up(store: Store, file: Path) -> Copied:
     return copied
 
 
-def restore(file: Path, store: Store) -> Copied:
+def restore(file: Path, store: Store) -> CopyResult:
     """Copy a backup, of this version or an older one, into an empty database, whose workers may take jobs.
 
     Raises StoreError where it is not empty.
@@ -89,7 +89,7 @@ def check(connection: sqlite3.Connection) -> None:
         raise StoreError(f"the database is damaged: {found}; restore a backup")
 
 
-def _copy(source: Database, target: Store) -> Copied:
+def _copy(source: Database, target: Store) -> CopyResult:
     rows = 0
     with source.reading() as reading, target.database.writing() as writing:
         streaming = reading.execution_options(stream_results=True, yield_per=BATCH)
@@ -97,7 +97,7 @@ def _copy(source: Database, target: Store) -> Copied:
             for batch in streaming.execute(select(table)).mappings().partitions(BATCH):
                 writing.execute(table.insert(), [dict(row) for row in batch])
                 rows += len(batch)
-    return Copied(rows=rows, digest=target.ledger.cells_digest())
+    return CopyResult(rows=rows, digest=target.ledger.cells_digest())
 
 
 def _tables() -> list[Table]:

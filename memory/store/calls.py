@@ -28,7 +28,7 @@ class CallState(StrEnum):
     FAILED = "failed"
 
 
-class Scope(StrEnum):
+class BudgetScope(StrEnum):
     """What a budget is for: one run, a day (UTC) over all, a day of one repository."""
 
     RUN = "run"
@@ -44,10 +44,10 @@ class BudgetUnit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class BudgetLimit:
     """A budget: at most this much."""
 
-    scope: Scope
+    scope: BudgetScope
     unit: BudgetUnit
     most: int
 
@@ -68,16 +68,16 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exceeded:
+class ExceededBudget:
     """Why a reservation was refused: `taken` is spent or reserved already, `wanted` would have been added."""
 
-    limit: Limit
+    limit: BudgetLimit
     taken: int
     wanted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class PurposeCost:
     """The calls of one purpose for one repository; those still `open` are in no sum. `estimated` counts calls as well."""
 
     repository: str
@@ -94,7 +94,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpent:
+class TaskCost:
     """The cost of one task; `kind` is empty for one that was never recorded."""
 
     task_id: str
@@ -109,7 +109,7 @@ class Calls:
 
     database: Database
 
-    def reserve(self, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
+    def reserve(self, wanted: Reservation, limits: Sequence[BudgetLimit]) -> ExceededBudget | None:
         """Reserve the most that a call may cost, and None; or the first budget that this would exceed, and nothing is reserved."""
         with self.database.writing() as connection:
             queue_for(connection, _LOCK_ID)
@@ -147,7 +147,7 @@ class Calls:
             MODEL_TOKENS.add(ended._mapping[kind], tier=ended.tier, kind=kind)
         return True
 
-    def summary(self) -> list[Spent]:
+    def summary(self) -> list[PurposeCost]:
         """All calls, by repository, purpose and tier."""
         by = [model_calls.c[name] for name in ("repository", "purpose", "tier")]
         sums = [_spent(model_calls.c[name]).label(name) for name in ("prompt", "cached", "completion", "micros")]
@@ -159,9 +159,9 @@ class Calls:
         ]
         with self.database.reading() as connection:
             rows = connection.execute(select(*by, *counts, *sums).group_by(*by).order_by(*by)).mappings()
-            return [Spent(**row) for row in rows]
+            return [PurposeCost(**row) for row in rows]
 
-    def by_task(self) -> list[TaskSpent]:
+    def by_task(self) -> list[TaskCost]:
         """The cost of every task that asked a model, without reservations of calls still open."""
         tokens = _spent(model_calls.c.prompt + model_calls.c.completion).label("tokens")
         micros = _spent(model_calls.c.micros).label("micros")
@@ -170,10 +170,10 @@ class Calls:
         query = select(model_calls.c.task_id, kind, tokens, micros).select_from(joined)
         with self.database.reading() as connection:
             rows = connection.execute(query.group_by(model_calls.c.task_id, tasks.c.kind)).mappings()
-            return [TaskSpent(**row) for row in rows]
+            return [TaskCost(**row) for row in rows]
 
 
-def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
+def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[BudgetLimit]) -> ExceededBudget | None:
     """The first limit that spent, reserved and wanted exceed together, of its run, its day, or its repository's day."""
     if not limits:
         return None
@@ -187,13 +187,15 @@ def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limi
         *(_sum(case((here, each), else_=0)) for each in counted.values()),
     ).where(table.created_at >= midnight)
     run, day = (connection.execute(query).one() for query in (of_run, of_day))
-    places = [(scope, unit) for scope in (Scope.RUN, Scope.DAY, Scope.REPOSITORY_DAY) for unit in counted]
+    places = [
+        (scope, unit) for scope in (BudgetScope.RUN, BudgetScope.DAY, BudgetScope.REPOSITORY_DAY) for unit in counted
+    ]
     taken = dict(zip(places, (*run, *day), strict=True))
     asked = {BudgetUnit.TOKENS: wanted.tokens, BudgetUnit.MICROS: wanted.micros}
     for limit in limits:
         already, more = taken[limit.scope, limit.unit], asked[limit.unit]
         if already + more > limit.most:
-            return Exceeded(limit=limit, taken=already, wanted=more)
+            return ExceededBudget(limit=limit, taken=already, wanted=more)
     return None
 
 

@@ -44,7 +44,7 @@ from workers.ports import AppExamination, AppIdentity, HookLogPage, MintedToken
 from workers.redaction import REDACTED, OwnSecrets, redact
 from workers.review import project_options
 from workers.review.detectors.detector import Category, DetectorFailed
-from workers.review.detectors.reports import LONGEST_RULE, Reported, read_report
+from workers.review.detectors.reports import LONGEST_RULE, ReportContext, read_report
 from workers.review.findings import LONGEST_MESSAGE, seen_in
 from workers.review.suggestions import applied, suggestion_for
 from workers.sandbox.report import LONGEST_MESSAGE as LONGEST_FAILURE
@@ -55,7 +55,7 @@ EVENTS = (*sorted(KNOWN), "push")
 FILES = ("pyproject.toml", "ruff.toml", ".ruff.toml", "mypy.ini", "setup.cfg")
 FORMATS = ("sarif", "rdjson", "rdjsonl")
 SOURCE = "x = 1\nname = '😀é'; y = eval(x)\r\nlast = 3"
-REPORTED = Reported(tool="lens", sources={"pkg/a b.py": SOURCE}, category=Category.STYLE)
+REPORTED = ReportContext(tool="lens", sources={"pkg/a b.py": SOURCE}, category=Category.STYLE)
 SECURITY_FINDING = Finding(
     fingerprint="f",
     path="src/a.py",

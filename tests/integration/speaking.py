@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pydantic import SecretStr
 
 from memory.store import Store
-from memory.store.calls import Spent
+from memory.store.calls import PurposeCost
 from workers.llm.budgets import Price
 from workers.llm.client import BudgetedModel, PricedModel
 from workers.llm.endpoint import ModelEndpoint
@@ -33,7 +33,7 @@ class Speaking:
     store: Store
     waited: list[float]
 
-    def spent(self) -> Spent:
+    def spent(self) -> PurposeCost:
         (only,) = self.store.calls.summary()
         return only
 

@@ -36,7 +36,7 @@ from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
 from workers.review.findings import beside, seen_in
 from workers.review.import_graph import ImportGraph
-from workers.review.matching import Known, LastSeen, identities, without_context
+from workers.review.matching import KnownFinding, LastSeen, identities, without_context
 from workers.review.read_report import why_unfit
 from workers.sandbox.report import decode
 
@@ -129,7 +129,7 @@ def followed(text: str) -> object:
     """A finding of all lines, through a change of every second one."""
     changed = "".join(f"{line}{'x' * (at % 2)}\n" for at, line in enumerate(text.splitlines()))
     whole = flagged(text, end_line=text.count("\n"))
-    known = [Known(fingerprint=each.fingerprint, finding=each) for each in whole]
+    known = [KnownFinding(fingerprint=each.fingerprint, finding=each) for each in whole]
     change = without_context(parse_diff(unified("a.py", text, changed)))
     return identities([LastSeen(known=known, change=change)], flagged(changed, end_line=1))
 

@@ -17,7 +17,7 @@ LONGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class ModelAnswer:
     """`text` is empty where there is no answer, and `why` says why; `cites` are places that exist."""
 
     text: str
@@ -34,12 +34,12 @@ def answer(
     deadline: float,
     history: History | None = None,
     progress: Callable[[str], None] = lambda _line: None,
-) -> Answered:
+) -> ModelAnswer:
     """Answer a question about a checkout; `about` are sources and their texts, such as a finding or a change.
 
     A model that fails is no exception: there is no answer then.
     """
-    given: list[Answered] = []
+    given: list[ModelAnswer] = []
 
     def reply(
         text: Annotated[str, Meta(min_length=1, max_length=LONGEST)], cites: Annotated[list[str], Meta(max_length=12)]
@@ -47,7 +47,7 @@ def answer(
         """Answer the question, in a few short paragraphs. `cites` are the places that the answer rests on, as path:line."""
         if not text.strip():
             raise ToolFailed("an answer has words")
-        given.append(Answered(text=checked(checkout, text), cites=existing(checkout, cites)))
+        given.append(ModelAnswer(text=checked(checkout, text), cites=existing(checkout, cites)))
         raise RunOver(RunEnd.FINISHED, text)
 
     parts = [data(source, text, code=True) for source, text in about]
@@ -65,5 +65,5 @@ def answer(
         return given[0]
     words = run.words.strip()
     if run.end is RunEnd.SILENT and words:
-        return Answered(text=checked(checkout, words[:LONGEST]))
-    return Answered(text="", why=f"{run.end}: {words}" if words else run.end)
+        return ModelAnswer(text=checked(checkout, words[:LONGEST]))
+    return ModelAnswer(text="", why=f"{run.end}: {words}" if words else run.end)

@@ -103,7 +103,7 @@ MAX_TOKENS = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Critiqued:
+class CritiqueResult:
     """The findings that are left, and `notes` on the others for the log."""
 
     kept: tuple[ModelFinding, ...]
@@ -121,11 +121,11 @@ def criticised(
     near: Sequence[Sequence[SimilarFinding]],
     sources: Mapping[str, str],
     constitution: str,
-) -> Critiqued:
+) -> CritiqueResult:
     """The findings after one critique of all; `near` are, for each, the opinions on similar findings."""
     liked = [demoted(each) if is_unwanted(its) else each for each, its in zip(found, near, strict=True)]
     if not liked:
-        return Critiqued(kept=())
+        return CritiqueResult(kept=())
     material = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
     messages = (
         ChatMessage(role=ChatRole.SYSTEM, text=prompt("critique", principles=constitution)),
@@ -135,10 +135,10 @@ def criticised(
     try:
         return judged(liked, ask_for(model, ask, CritiqueVerdicts).verdicts)
     except ModelError as error:
-        return Critiqued(kept=tuple(liked), notes=(f"no critique, everything is kept: {error}",))
+        return CritiqueResult(kept=tuple(liked), notes=(f"no critique, everything is kept: {error}",))
 
 
-def judged(found: Sequence[ModelFinding], verdicts: Sequence[CritiqueVerdict]) -> Critiqued:
+def judged(found: Sequence[ModelFinding], verdicts: Sequence[CritiqueVerdict]) -> CritiqueResult:
     """The findings as the verdicts leave them; of two verdicts about one the first counts, and one without any is kept."""
     by_number = {each.finding: each for each in reversed(verdicts)}
     kept: list[ModelFinding] = []
@@ -151,7 +151,7 @@ def judged(found: Sequence[ModelFinding], verdicts: Sequence[CritiqueVerdict]) -
         if verdict is not None and verdict.verdict == "drop":
             what = "dropped" if after is None else "demoted"
             notes.append(f"{what} by principle {verdict.principle}: {candidate.path}:{candidate.line}")
-    return Critiqued(kept=tuple(kept), notes=tuple(notes))
+    return CritiqueResult(kept=tuple(kept), notes=tuple(notes))
 
 
 def demoted(candidate: ModelFinding) -> ModelFinding:

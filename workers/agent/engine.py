@@ -11,7 +11,7 @@ from types import MappingProxyType
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, NearMiss
 from memory.store.documents import Trajectory
 from workers.agent.checkout import Checkout, checked
-from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finish
+from workers.agent.loop import MODEL_MISSING, AgentLoop, AgentRun, ModelConversation, RunEnd, finish
 from workers.agent.prompt_context import (
     Assignment,
     MemoryContext,
@@ -107,7 +107,7 @@ class LlmEngine:
         self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure, deps.limits)
         self._reserved = reserved(options.seconds, case.reproduction)
         self._assignment = _assignment(options, case, self._checkout)
-        self._last: tuple[Run, RetryChoice] | None = None
+        self._last: tuple[AgentRun, RetryChoice] | None = None
 
     def open_strategies(self, tried: tuple[str, ...]) -> OpenStrategies | None:
         """The strategies that were not tried; of a model that cannot be used, or without time, none but the search."""
@@ -157,7 +157,7 @@ class LlmEngine:
         del attempts
         return EngineUse(self._prover.runs.count, self._prover.seconds)
 
-    def _run(self, strategy: Strategy, remembered: MemoryParts) -> Run:
+    def _run(self, strategy: Strategy, remembered: MemoryParts) -> AgentRun:
         """The model's own loop."""
         checkout, options = self._checkout, self._options
         tools = (
@@ -178,7 +178,7 @@ class LlmEngine:
             state=checkout.diff,
         ).run()
 
-    def _proven(self, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
+    def _proven(self, run: AgentRun, evaluation: PatchEvaluation) -> AttemptResult:
         checkout, edits = self._checkout, self._checkout.edits
         (path, *others) = sorted(edits)
         alone = not others and path in checkout.paths
@@ -195,7 +195,7 @@ class LlmEngine:
             effort=self._effort(run),
         )
 
-    def _unproven(self, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
+    def _unproven(self, run: AgentRun, evaluation: PatchEvaluation) -> AttemptResult:
         diff = self._checkout.diff()
         path = next(iter(sorted(self._checkout.edits)), "")
         spent = run.end is RunEnd.DEADLINE or run.end in MODEL_MISSING
@@ -213,7 +213,7 @@ class LlmEngine:
             counts=run.end not in MODEL_MISSING,
         )
 
-    def _effort(self, run: Run) -> float:
+    def _effort(self, run: AgentRun) -> float:
         return min(run.steps / max(self._options.steps, 1), 1.0)
 
 
@@ -249,7 +249,7 @@ def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | No
     )
 
 
-def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) -> str:
+def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: AgentRun) -> str:
     """What to remember of a failed attempt, in the model's words (Reflexion, Shinn et al. 2023); the facts where it has none."""
     why = f": {' '.join(visible_text(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
     facts = f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."

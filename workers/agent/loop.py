@@ -155,7 +155,7 @@ def finish(summary: Annotated[str, Meta(min_length=1, max_length=2000)]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class AgentRun:
     """How a run ended, the last words, the number of steps, and the whole conversation."""
 
     end: RunEnd
@@ -183,7 +183,7 @@ class AgentLoop:
     silent: int = 0
     done: deque[bytes] = field(default_factory=lambda: deque(maxlen=LATELY))
 
-    def run(self) -> Run:
+    def run(self) -> AgentRun:
         """Step until something ends the run; no end is raised."""
         try:
             while True:
@@ -237,5 +237,5 @@ class AgentLoop:
         if self.done.count(repeat) >= MAX_REPEATS:
             raise RunOver(RunEnd.LOOPED, f"{call.name} {call.arguments[:200]}")
 
-    def ended(self, end: RunEnd, words: str) -> Run:
-        return Run(end=end, words=words, steps=self.queried, messages=self.conversation.messages)
+    def ended(self, end: RunEnd, words: str) -> AgentRun:
+        return AgentRun(end=end, words=words, steps=self.queried, messages=self.conversation.messages)

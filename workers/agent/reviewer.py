@@ -191,7 +191,7 @@ class ModelReviewer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unasked:
+class UnaskedReviewer:
     """The `ChangeDetector` in a model's place where it may not be asked: its earlier findings are kept."""
 
     earlier: Sequence[Sighting]

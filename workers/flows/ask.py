@@ -29,7 +29,7 @@ from workers.messages.markdown import SKIP_CI
 from workers.ports import BranchHead
 
 if TYPE_CHECKING:  # loaded only where a model is set
-    from workers.agent.answering import Answered
+    from workers.agent.answering import ModelAnswer
     from workers.github.adapter import GitHub
     from workers.llm.messages import Model
 
@@ -99,7 +99,7 @@ def _question_text(job: AnswerQuestion, github: GitHub, context: JobContext) -> 
     return conversation.answered(answered.text, answered.cites)
 
 
-def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobContext) -> Answered:
+def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobContext) -> ModelAnswer:
     from workers.agent.answering import answer
     from workers.agent.checkout import Checkout
 

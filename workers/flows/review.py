@@ -257,9 +257,9 @@ def readers(current: ReviewRound) -> tuple[ChangeDetector, ...]:
     if model is None and not any(each.finding.tool == MODEL for each in current.earlier_findings):
         return ()
     if model is None or not current.may_ask_model:
-        from workers.agent.reviewer import Unasked
+        from workers.agent.reviewer import UnaskedReviewer
 
-        return (Unasked(earlier=current.earlier_findings),)
+        return (UnaskedReviewer(earlier=current.earlier_findings),)
     return (
         reviewer(
             model,

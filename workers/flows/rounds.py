@@ -25,8 +25,8 @@ from workers.jobs import RepositoryRef, ReviewPull
 from workers.ports import PullRequest
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
-from workers.review.matching import Known, LastSeen, identities, path_now, seen_before
-from workers.review.plan import Missed
+from workers.review.matching import KnownFinding, LastSeen, identities, path_now, seen_before
+from workers.review.plan import MissedFinding
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -48,7 +48,7 @@ class EndedRound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownFindings:
+class EarlierFindings:
     """What became of the findings of earlier rounds, by the fingerprint under which they were posted.
 
     `here` has the places of those that are still there, `paths` the present names of their files, `gone` how many threads
@@ -81,7 +81,7 @@ class ReviewRound:
     may_run_tests: bool
     may_ask_model: bool = True
     earlier_rounds: tuple[EndedRound, ...] = ()
-    known: KnownFindings = field(default_factory=KnownFindings)
+    known: EarlierFindings = field(default_factory=EarlierFindings)
     other_base: str = ""
     configuration: ReadConfiguration = field(default_factory=ReadConfiguration)
     silent: bool = False
@@ -186,13 +186,13 @@ def with_known_findings(current: ReviewRound, reviewed: Reviewed) -> tuple[Revie
     """The round with what it knows again, and its findings under the fingerprints of earlier rounds."""
     known = {sighting.finding.fingerprint: sighting for sighting in current.earlier_findings}
     returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
-    current = replace(current, known=KnownFindings(returns=returns))
+    current = replace(current, known=EarlierFindings(returns=returns))
     gone = _reported_gone(current, known)
     changes = _changes(current, known)
     at = {sha: [_known(each, gone) for each in known.values() if each.place.sha == sha] for sha in changes}
     names = identities([LastSeen(known=at[sha], change=change) for sha, change in changes.items()], reviewed.seen)
     here = {names[each.fingerprint]: location_of(each, current.task.sha) for each in reviewed.seen}
-    found = KnownFindings(
+    found = EarlierFindings(
         here={fingerprint: place for fingerprint, place in here.items() if fingerprint in known},
         paths={mark: path_now(each.place.path, changes[each.place.sha]) for mark, each in known.items()},
         gone=gone,
@@ -235,7 +235,7 @@ def _changes(current: ReviewRound, known: Mapping[str, Sighting]) -> dict[str, C
     return {sha: current.since(sha, paths) for sha in heads}
 
 
-def _known(sighting: Sighting, gone: Mapping[str, int]) -> Known:
+def _known(sighting: Sighting, gone: Mapping[str, int]) -> KnownFinding:
     mark, place = sighting.finding.fingerprint, sighting.place
     finding = replace(
         sighting.finding,
@@ -246,10 +246,10 @@ def _known(sighting: Sighting, gone: Mapping[str, int]) -> Known:
         message=place.message,
         fingerprint=place.mark,
     )
-    return Known(fingerprint=mark, finding=finding, gone=mark in gone)
+    return KnownFinding(fingerprint=mark, finding=finding, gone=mark in gone)
 
 
-def missed(current: ReviewRound, reviewed: Reviewed, posted: Sequence[Finding]) -> Mapping[str, Missed]:
+def missed(current: ReviewRound, reviewed: Reviewed, posted: Sequence[Finding]) -> Mapping[str, MissedFinding]:
     """What is posted for the first time in this round although the round before had the same lines to read.
 
     A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
@@ -271,7 +271,7 @@ def missed(current: ReviewRound, reviewed: Reviewed, posted: Sequence[Finding]) 
     seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
     seen |= _seen_then(current, last, change, [each for each in read if each.tool != MODEL])
     return {
-        finding.fingerprint: Missed(sha=last.sha, because=unread.get(finding.fingerprint, ""))
+        finding.fingerprint: MissedFinding(sha=last.sha, because=unread.get(finding.fingerprint, ""))
         for finding in old
         if finding.fingerprint in unread or finding.fingerprint in seen
     }

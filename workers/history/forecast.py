@@ -88,7 +88,7 @@ class HotFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deciding:
+class PostingRules:
     """What decides about the findings of a repository: the learner, and what it knows before any feedback."""
 
     learner: Learner
@@ -160,7 +160,7 @@ def _generator(seed: int) -> random.Random:
 
 
 def rule_forecasts(
-    reported: Sequence[PastFinding], deciding: Deciding, name: Callable[[str], str]
+    reported: Sequence[PastFinding], deciding: PostingRules, name: Callable[[str], str]
 ) -> tuple[RuleForecast, ...]:
     """Each rule of the findings that a review would report, in one piece where the same happens in all kinds of files."""
     by_rule: dict[str, dict[PathClass, list[PastFinding]]] = {}
@@ -187,7 +187,7 @@ def sample(some: Iterable[PastFinding]) -> list[PastFinding]:
 
 
 def _forecast(
-    some: Sequence[PastFinding], places: tuple[PathClass, ...], deciding: Deciding, name: Callable[[str], str]
+    some: Sequence[PastFinding], places: tuple[PathClass, ...], deciding: PostingRules, name: Callable[[str], str]
 ) -> RuleForecast:
     latest = max(some, key=lambda each: each.position)
     fates = [each.fate.addressed for each in some if each.fate.addressed is not None]
@@ -260,7 +260,7 @@ class HistoryForecast:
 
 
 def history_forecast(
-    findings: Sequence[PastFinding], rules: AskedRules, deciding: Deciding, present: AbstractSet[str], *, used: bool
+    findings: Sequence[PastFinding], rules: AskedRules, deciding: PostingRules, present: AbstractSet[str], *, used: bool
 ) -> HistoryForecast:
     """The forecast by findings with a known fate; `present` are the files of today, `used` says that reviews read histories."""
     pairs = [(each.rule, now) for each in findings if (now := rules.reported(each)) is not None]
@@ -313,7 +313,7 @@ def _unknown(severity: Severity) -> PastFinding:
 
 
 def _verdicts(
-    ranked: Sequence[RuleForecast], reported: Sequence[PastFinding], deciding: Deciding, *, accepted: bool
+    ranked: Sequence[RuleForecast], reported: Sequence[PastFinding], deciding: PostingRules, *, accepted: bool
 ) -> VerdictExample | None:
     """The rule with most findings that the fewest verdicts change."""
     wanted = (each.rule for each in ranked if (each.forecast.action is Action.INLINE) is not accepted)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
-from memory.store.calls import BudgetUnit, Exceeded, Limit, Scope
+from memory.store.calls import BudgetLimit, BudgetScope, BudgetUnit, ExceededBudget
 from workers.llm.errors import BudgetSpent
 from workers.llm.messages import ModelRequest, TokenUsage
 from workers.settings import PREFIX, WorkerSettings
@@ -59,23 +59,29 @@ def most_of(ask: ModelRequest) -> TokenUsage:
 
 
 _MICROS = 1_000_000
-_NAMES = {Scope.RUN: "for one run", Scope.DAY: "a day", Scope.REPOSITORY_DAY: "a day for one repository"}
+_NAMES = {
+    BudgetScope.RUN: "for one run",
+    BudgetScope.DAY: "a day",
+    BudgetScope.REPOSITORY_DAY: "a day for one repository",
+}
 _WORDS = {BudgetUnit.TOKENS: "tokens", BudgetUnit.MICROS: "usd"}
 
 
-def limits_of(settings: WorkerSettings) -> tuple[Limit, ...]:
+def limits_of(settings: WorkerSettings) -> tuple[BudgetLimit, ...]:
     """The budgets that are set, the narrowest first."""
     given = [
-        (Scope.RUN, settings.model_tokens_per_run, settings.model_usd_per_run),
-        (Scope.REPOSITORY_DAY, settings.model_tokens_per_repository_day, settings.model_usd_per_repository_day),
-        (Scope.DAY, settings.model_tokens_per_day, settings.model_usd_per_day),
+        (BudgetScope.RUN, settings.model_tokens_per_run, settings.model_usd_per_run),
+        (BudgetScope.REPOSITORY_DAY, settings.model_tokens_per_repository_day, settings.model_usd_per_repository_day),
+        (BudgetScope.DAY, settings.model_tokens_per_day, settings.model_usd_per_day),
     ]
-    found = [Limit(scope=scope, unit=BudgetUnit.TOKENS, most=tokens) for scope, tokens, _ in given if tokens]
-    money = [Limit(scope=scope, unit=BudgetUnit.MICROS, most=round(usd * _MICROS)) for scope, _, usd in given if usd]
+    found = [BudgetLimit(scope=scope, unit=BudgetUnit.TOKENS, most=tokens) for scope, tokens, _ in given if tokens]
+    money = [
+        BudgetLimit(scope=scope, unit=BudgetUnit.MICROS, most=round(usd * _MICROS)) for scope, _, usd in given if usd
+    ]
     return (*found, *money)
 
 
-def spent(exceeded: Exceeded, now: datetime) -> BudgetSpent:
+def spent(exceeded: ExceededBudget, now: datetime) -> BudgetSpent:
     """The error for a budget that a call would exceed: which, how much, when it renews, what raises it."""
     limit = exceeded.limit
     setting = f"{PREFIX}MODEL_{_WORDS[limit.unit]}_PER_{limit.scope}".upper()
@@ -85,7 +91,9 @@ def spent(exceeded: Exceeded, now: datetime) -> BudgetSpent:
         for number in (limit.most, exceeded.taken, exceeded.wanted)
     )
     tomorrow = now.astimezone(UTC).date() + timedelta(days=1)
-    renewal = "the next run has its own" if limit.scope is Scope.RUN else f"it renews at {tomorrow:%Y-%m-%d} 00:00 UTC"
+    renewal = (
+        "the next run has its own" if limit.scope is BudgetScope.RUN else f"it renews at {tomorrow:%Y-%m-%d} 00:00 UTC"
+    )
     return BudgetSpent(
         f"the model's budget of {most} {_NAMES[limit.scope]} is used up: {taken} are used, and the next call may use "
         f"{wanted}; {renewal}; {setting} raises it"

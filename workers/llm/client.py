@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from memory.store import Store
-from memory.store.calls import Calls, Limit, Reservation
+from memory.store.calls import BudgetLimit, Calls, Reservation
 from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
 from workers.llm.endpoint import ModelEndpoint
 from workers.llm.errors import CallFailed, ModelError, ModelUnavailable
@@ -70,7 +70,7 @@ class BudgetedModel:
 
     tiers: Mapping[Tier, PricedModel]
     calls: Calls
-    limits: tuple[Limit, ...]
+    limits: tuple[BudgetLimit, ...]
     task_id: str
     repository: str
     clock: Callable[[], datetime]

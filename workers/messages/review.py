@@ -9,7 +9,7 @@ from workers.messages.markdown import counted, first_of, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
 from workers.messages.tests import in_check, markdown, markdown_remarks, untested_parts
 from workers.review.engine import Reviewed
-from workers.review.plan import Missed, RepairSuggestion, ReviewPlan
+from workers.review.plan import MissedFinding, RepairSuggestion, ReviewPlan
 
 SHOWN_FINDINGS = 20
 SHOWN_PLACES = 10
@@ -38,7 +38,9 @@ ANNOTATION_LEVELS = {
 }
 
 
-def finding_comment(finding: Finding, *, with_suggestion: bool, bot_name: str, missed: Missed | None = None) -> str:
+def finding_comment(
+    finding: Finding, *, with_suggestion: bool, bot_name: str, missed: MissedFinding | None = None
+) -> str:
     """One inline comment; the command in it asks for the reason, with its figures."""
     lines = [
         f"**{plain(rule_name(finding))}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"
@@ -75,7 +77,7 @@ def repair_comment(repair: RepairSuggestion, *, bot_name: str) -> str:
     )
 
 
-def _missed(missed: Missed | None) -> str:
+def _missed(missed: MissedFinding | None) -> str:
     """An admission, before the rest of the line."""
     if missed is None:
         return ""
@@ -278,7 +280,7 @@ def fixing_command(findings: Sequence[Finding]) -> str:
     return f"ruff check --select {findings[0].rule} --fix" if fixable else ""
 
 
-def _summary_line(finding: Finding, missed: Missed | None) -> str:
+def _summary_line(finding: Finding, missed: MissedFinding | None) -> str:
     admitted = f" ({_missed(missed).removesuffix(' · ')})" if missed else ""
     rule = f"**{plain(rule_name(finding))}**{_grave(finding)}"
     return f"- {name(f'{finding.path}:{finding.line}')} {rule} {plain(finding.message)}{admitted}"

@@ -20,7 +20,7 @@ from workers.review.culprit import Culprit, CulpritSearch
 from workers.review.detectors.configuration import RepositoryFile
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, SourceTree, joined
-from workers.review.detectors.linters import Bandit, Configured, Ruff, rule_codes
+from workers.review.detectors.linters import Bandit, OperatorTool, Ruff, rule_codes
 from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
@@ -51,7 +51,7 @@ from workers.setting_types import ReviewTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class DetectorResults:
     """What was seen at the head, and for each detector that failed on a file, why (by path, then detector)."""
 
     detectors: Sequence[Detector]
@@ -87,7 +87,9 @@ class Reading:
         return stood | {each.finding.fingerprint for each in (*before, *doubtful)}
 
 
-def read_change(detectors: Sequence[Detector], change_detectors: Sequence[ChangeDetector], delta: Delta) -> Reading:
+def read_change(
+    detectors: Sequence[Detector], change_detectors: Sequence[ChangeDetector], delta: Delta
+) -> DetectorResults:
     """Have every detector read what it can of the change, side by side: most of them wait for a tool."""
     paths = sorted(delta.head.sources)
     names = [*(each.name for each in detectors), *(each.name for each in change_detectors)]
@@ -98,7 +100,7 @@ def read_change(detectors: Sequence[Detector], change_detectors: Sequence[Change
     for name, detection in detections.items():
         for path, reason in detection.unread.items():
             unread.setdefault(path, {})[name] = reason
-    return Reading(
+    return DetectorResults(
         detectors=detectors,
         change_detectors=change_detectors,
         delta=delta,
@@ -289,7 +291,7 @@ def _first(files: Sequence[str]) -> str:
 
 def _reviewed(
     change: Change,
-    reading: Reading,
+    reading: DetectorResults,
     left_out: Mapping[str, FileCoverage],
     prover: Callable[[], SuggestionProver | None],
     progress: Progress,
@@ -350,7 +352,7 @@ def _delta(base: Path, change: Change, head: SourceTree) -> Delta:
 
 
 def _suggestions(
-    reading: Reading,
+    reading: DetectorResults,
     change: Change,
     prover: Callable[[], SuggestionProver | None],
     progress: Progress,
@@ -382,7 +384,7 @@ def _runner(sandbox: Sandbox, project: Project, limits: Limits | None) -> RunTes
 def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) -> tuple[Detector, ...]:
     """The detectors that read one side at a time; the project's options are those of the checkout `base`."""
     ruff = Ruff(sandbox, ruff_options(base, partial(rule_codes, sandbox)), first_party=first_party(base))
-    return (ruff, Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
+    return (ruff, Bandit(sandbox), *(OperatorTool(sandbox, tool) for tool in tools))
 
 
 def readers_of_changes(sandbox: Sandbox, base: Path, head: SourceTree) -> tuple[ChangeDetector, ...]:

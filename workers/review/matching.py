@@ -90,7 +90,7 @@ _NAMES = re.compile(r"['`\"]([^'`\"]+)['`\"]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownFinding:
     """A finding of an earlier round as it was last seen, and the fingerprint under which it was posted.
 
     One that was reported as `gone` is back only with the same text; what is merely like it is new.
@@ -108,7 +108,7 @@ class LastSeen:
     The change is None where the commit is gone; then texts alone decide.
     """
 
-    known: Sequence[Known]
+    known: Sequence[KnownFinding]
     change: Change | None
 
 
@@ -123,7 +123,7 @@ class MatchKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Traced:
+class _TracedFinding:
     """A known finding and what became of its place: its file's name now, its first line, and the lines that replaced its own.
 
     `age` counts from the newest round. `line` is None where the first line was touched; `start` is about where it would
@@ -131,7 +131,7 @@ class _Traced:
     files, where the own one is gone.
     """
 
-    known: Known
+    known: KnownFinding
     age: int
     path: str
     start: int
@@ -146,7 +146,7 @@ _Pair = tuple[_Rank, str, str]
 """How sure a match is, the fingerprint of a present finding, and that of the known one that it may be."""
 
 
-def _pair(each: _Traced, found: Finding, kind: MatchKind, ratio: float = 1.0) -> _Pair:
+def _pair(each: _TracedFinding, found: Finding, kind: MatchKind, ratio: float = 1.0) -> _Pair:
     """The pair with its rank among all, the surest first, in whatever order the findings came."""
     rank = (
         kind,
@@ -187,13 +187,13 @@ def stood_before(before: Sequence[Finding], present: Sequence[Finding], change: 
 
 def seen_before(before: Sequence[Finding], present: Sequence[Finding], change: Change) -> frozenset[str]:
     """Which of the present findings are among those from before a change without context."""
-    known = [Known(fingerprint=each.fingerprint, finding=each) for each in before]
+    known = [KnownFinding(fingerprint=each.fingerprint, finding=each) for each in before]
     marks = {each.fingerprint for each in before}
     names = identities([LastSeen(known=known, change=change)], present)
     return frozenset(own for own, name in names.items() if name in marks)
 
 
-def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
+def _traced(rounds: Sequence[LastSeen]) -> Iterator[_TracedFinding]:
     """Follow each known finding through the change since; through one that is not known, by its file alone."""
     for age, seen in enumerate(rounds):
         files = seen.change.files if seen.change else ()
@@ -202,7 +202,7 @@ def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
         added = changed_lines(seen.change) if seen.change else None
         for known in seen.known:
             place, file = known.finding, known_files.get(known.finding.path)
-            traced = _Traced(known=known, age=age, path=place.path, start=place.line, added=added)
+            traced = _TracedFinding(known=known, age=age, path=place.path, start=place.line, added=added)
             if file is None:
                 yield replace(traced, line=place.line if seen.change else None)
             elif file.status is FileStatus.DELETED:
@@ -211,7 +211,7 @@ def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
                 yield _through(traced, file, place.line, min(place.end_line, place.line + LONGEST_PLACE))
 
 
-def _through(traced: _Traced, file: FileChange, first: int, last: int) -> _Traced:
+def _through(traced: _TracedFinding, file: FileChange, first: int, last: int) -> _TracedFinding:
     """What became of the lines `first`..`last` of a file that was edited."""
     touching = [hunk for hunk in file.hunks if touches(hunk, first, last)]
     lines, at, shift = set[int](), first, moved(first, file.hunks) - first
@@ -231,14 +231,14 @@ def _through(traced: _Traced, file: FileChange, first: int, last: int) -> _Trace
 
 
 def _match(
-    pairs_of: Callable[[_Traced, _Among], Iterator[_Pair]],
-    traced: Sequence[_Traced],
+    pairs_of: Callable[[_TracedFinding, _FindingIndex], Iterator[_Pair]],
+    traced: Sequence[_TracedFinding],
     present: Sequence[Finding],
     names: dict[str, str],
 ) -> None:
     """Name what has no name yet, by the surest of these pairs first."""
     named = set(names.values())
-    among = _Among([finding for finding in present if finding.fingerprint not in names])
+    among = _FindingIndex([finding for finding in present if finding.fingerprint not in names])
     left = (each for each in traced if each.known.fingerprint not in named)
     for _, own, name in sorted(pair for each in left for pair in pairs_of(each, among)):
         if own not in names and name not in named:
@@ -255,7 +255,7 @@ def _unused(fingerprint: str, taken: AbstractSet[str]) -> str:
     return wanted
 
 
-class _Among:
+class _FindingIndex:
     """Findings by their fingerprint, and by their rule and where they are."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
@@ -277,7 +277,7 @@ class _Among:
         return found[max(0, at - NEAREST) : at + NEAREST]
 
 
-def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
+def _stayed(each: _TracedFinding, among: _FindingIndex) -> Iterator[_Pair]:
     """On the line that its own is now, unless the two messages name different things, as imports of one line."""
     if each.line is not None:
         for found in among.at(rule_of(each.known.finding), each.path, each.line):
@@ -285,7 +285,7 @@ def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
                 yield _pair(each, found, MatchKind.STAYED)
 
 
-def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
+def _same(each: _TracedFinding, among: _FindingIndex) -> Iterator[_Pair]:
     """The same text in the same function, or elsewhere in the file, or in a new one where the file is gone."""
     old, rule = each.known.finding, rule_of(each.known.finding)
     for mark in {old.fingerprint, each.known.fingerprint}:
@@ -298,7 +298,7 @@ def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
                 yield _pair(each, found, MatchKind.MOVED)
 
 
-def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
+def _like(each: _TracedFinding, among: _FindingIndex) -> Iterator[_Pair]:
     """Similar text, more so where it is not in the place of the old."""
     if each.known.gone:
         return
@@ -313,7 +313,7 @@ def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
             yield _pair(each, found, MatchKind.SIMILAR, ratio)
 
 
-def _may_be(found: Finding, place: _Traced) -> bool:
+def _may_be(found: Finding, place: _TracedFinding) -> bool:
     """Whether it is in the place of what is looked for, or on new lines: what was there beside it is another one."""
     if found.path == place.path:
         if found.line == place.line:

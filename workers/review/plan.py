@@ -29,7 +29,7 @@ COMMENTS_A_RULE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inline:
+class InlineFinding:
     """A finding for lines `start_line`..`line` of the new side; with its suggestion, exactly on its lines."""
 
     finding: Finding
@@ -78,7 +78,7 @@ def repair_suggestion(reviewed: Reviewed, read: Callable[[str], str | None]) -> 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class MissedFinding:
     """That the review of an earlier head missed a finding, and the reason if the file was not read then."""
 
     sha: str
@@ -95,13 +95,13 @@ class ReviewPlan:
     broken tests pass, unless an earlier round posted it.
     """
 
-    inline: tuple[Inline, ...] = ()
+    inline: tuple[InlineFinding, ...] = ()
     summary: tuple[Finding, ...] = ()
     held: tuple[Finding, ...] = ()
     repeated: tuple[Finding, ...] = ()
     resolved: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
-    missed: Mapping[str, Missed] = field(default_factory=dict)
+    missed: Mapping[str, MissedFinding] = field(default_factory=dict)
     repair: RepairSuggestion | None = None
 
     @property
@@ -159,9 +159,9 @@ def _inline(
     change: Change,
     max_comments: int,
     repair: RepairSuggestion | None,
-) -> list[Inline]:
+) -> list[InlineFinding]:
     shown = {file.path: commentable_lines(file) for file in change.files}
-    placed: list[Inline] = []
+    placed: list[InlineFinding] = []
     of_rule = Counter[str]()
     for finding in sorted(findings, key=lambda finding: (-finding.severity.rank, order(finding))):
         if of_rule[finding.rule] >= COMMENTS_A_RULE and finding.severity is not Severity.CRITICAL:
@@ -176,8 +176,8 @@ def _inline(
 
 
 def _with_suggestion(
-    finding: Finding, lines: frozenset[int], placed: Sequence[Inline], repair: RepairSuggestion | None
-) -> Inline | None:
+    finding: Finding, lines: frozenset[int], placed: Sequence[InlineFinding], repair: RepairSuggestion | None
+) -> InlineFinding | None:
     """On the suggestion's own lines, if it was proven, can be posted there, and no other suggestion edits them."""
     suggestion = finding.suggestion
     if suggestion is None or suggestion.proof is None:
@@ -192,10 +192,12 @@ def _with_suggestion(
     )
     if clash or not lines.issuperset(wanted):
         return None
-    return Inline(finding=finding, with_suggestion=True, start_line=suggestion.start_line, line=suggestion.end_line)
+    return InlineFinding(
+        finding=finding, with_suggestion=True, start_line=suggestion.start_line, line=suggestion.end_line
+    )
 
 
-def _without(finding: Finding, lines: frozenset[int]) -> Inline | None:
+def _without(finding: Finding, lines: frozenset[int]) -> InlineFinding | None:
     """On the finding's lines as far as GitHub shows them in one piece, from the first such line on."""
     first = next((line for line in range(finding.line, finding.end_line + 1) if line in lines), None)
     if first is None:
@@ -204,7 +206,7 @@ def _without(finding: Finding, lines: frozenset[int]) -> Inline | None:
     while last < finding.end_line and last + 1 in lines:
         last += 1
     last = last if last - first < _LONGEST_COMMENT else first
-    return Inline(finding=finding, with_suggestion=False, start_line=first, line=last)
+    return InlineFinding(finding=finding, with_suggestion=False, start_line=first, line=last)
 
 
 def decide(
@@ -228,7 +230,7 @@ def decide(
     elsewhere are a prior, and so is the repository's `past`, by fingerprint. `sampled` is that of `decide_posting`.
     """
     decided: dict[str, PostingDecision] = {}
-    for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
+    for finding in in_posting_order(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
         decided[finding.fingerprint] = review_policy.decide_posting(
             learner,
             task_id,
@@ -246,7 +248,7 @@ def decide(
     return decided
 
 
-def queue(findings: Sequence[Finding], taste: PreferenceModel | None) -> list[Finding]:
+def in_posting_order(findings: Sequence[Finding], taste: PreferenceModel | None) -> list[Finding]:
     """The worst first; of equals the most liked where that is known, else by their place."""
     liking = taste.strengths([option_of_finding(each) for each in findings]) if taste else [0.0] * len(findings)
     pairs = sorted(

@@ -20,10 +20,10 @@ from memory.model import (
 )
 from memory.stats import CostPerAccepted, costs, stats
 from memory.store import Store
-from memory.store.calls import Reservation, Spent, TaskSpent
+from memory.store.calls import PurposeCost, Reservation, TaskCost
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-SPENT = Spent(
+SPENT = PurposeCost(
     repository="o/r", purpose="review", tier="strong", calls=2, open=0, failed=0, prompt=900, cached=0, completion=100,
     micros=5000, estimated=0,
 )  # fmt: skip
@@ -60,10 +60,10 @@ def signal(decision_id: str, kind: SignalKind) -> Signal:
 
 def per_accepted(repaired: Sequence[LoggedDecision], reviewed: Sequence[LoggedDecision]) -> tuple[CostPerAccepted, ...]:
     by_task = [
-        TaskSpent(task_id="r1", kind="review", tokens=1000, micros=5000),
-        TaskSpent(task_id="r2", kind="review", tokens=1000, micros=7000),
-        TaskSpent(task_id="f1", kind="repair", tokens=600, micros=30),
-        TaskSpent(task_id="lost", kind="", tokens=600, micros=30),
+        TaskCost(task_id="r1", kind="review", tokens=1000, micros=5000),
+        TaskCost(task_id="r2", kind="review", tokens=1000, micros=7000),
+        TaskCost(task_id="f1", kind="repair", tokens=600, micros=30),
+        TaskCost(task_id="lost", kind="", tokens=600, micros=30),
     ]
     found = costs([SPENT], by_task, repaired, reviewed)
     assert found is not None

@@ -82,7 +82,7 @@ _ABOUT = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Needed:
+class WrittenRequirement:
     """One requirement, as written: `source` is a URL or a repository, empty for an index."""
 
     text: str
@@ -148,14 +148,16 @@ def _words(text: str) -> list[str]:
     return [canonicalize_name(word) for word in _NAME.findall(text)]
 
 
-def _is_on(needed: Needed, line: str) -> bool:
+def _is_on(needed: WrittenRequirement, line: str) -> bool:
     """Whether a line holds the requirement, or the key that Poetry writes it under."""
     whole = rf"(?<![\w.-]){re.escape(needed.text)}(?![\w.-])"
     key = rf"\s*[\"']?{re.escape(needed.name).replace('-', '[-_.]')}[\"']?\s*="
     return re.search(whole, line) is not None or re.match(key, line, re.IGNORECASE) is not None
 
 
-def _of_one(path: str, line: int, needed: Needed, *, known: bool, rest_is_pinned: bool) -> Iterator[RawFinding]:
+def _of_one(
+    path: str, line: int, needed: WrittenRequirement, *, known: bool, rest_is_pinned: bool
+) -> Iterator[RawFinding]:
     near = None if known else mistaken_for(needed.name)
     if near:
         yield _finding(path, line, LOOKALIKE, needed.name, near)
@@ -175,7 +177,7 @@ def _urls(path: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
             yield number, match[1]
 
 
-def needed_in(path: str, text: str) -> list[Needed]:
+def needed_in(path: str, text: str) -> list[WrittenRequirement]:
     """Every requirement in a file; raises DetectorFailed when the file cannot be understood."""
     name = PurePosixPath(path).name
     written = (
@@ -235,18 +237,20 @@ def _of_poetry(table: Mapping[str, object]) -> Iterator[str]:
             yield name
 
 
-def _needed(text: str) -> Needed | None:
+def _needed(text: str) -> WrittenRequirement | None:
     """The requirement that a text states; None for options, paths and what is no requirement."""
     if re.match(r"(git|hg|svn|bzr)\+|https?://", text):
         name = re.search(r"egg=([\w.-]+)", text) or _ARCHIVE.match(text)
         named = name[1] if name else re.split(r"[@#?]", text)[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
-        return Needed(text=text, name=canonicalize_name(named), source=text, pinned=bool(_COMMIT.search(text)))
+        return WrittenRequirement(
+            text=text, name=canonicalize_name(named), source=text, pinned=bool(_COMMIT.search(text))
+        )
     try:
         parsed = Requirement(text)
     except (InvalidRequirement, RecursionError):
         return None
     pinned = any(each.operator in ("==", "===") and "*" not in each.version for each in parsed.specifier)
-    return Needed(text=text, name=canonicalize_name(parsed.name), source=parsed.url or "", pinned=pinned)
+    return WrittenRequirement(text=text, name=canonicalize_name(parsed.name), source=parsed.url or "", pinned=pinned)
 
 
 def _finding(path: str, line: int, rule: str, *names: str) -> RawFinding:

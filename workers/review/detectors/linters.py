@@ -29,7 +29,7 @@ from workers.review.detectors.detector import (
     run_command,
     run_tool,
 )
-from workers.review.detectors.reports import Reported, findings_in
+from workers.review.detectors.reports import ReportContext, findings_in
 from workers.review.detectors.rules import (
     BANDIT_SKIP,
     RUFF_ALWAYS,
@@ -293,7 +293,7 @@ def _of_bandit(result: object) -> RawFinding:
 # ── the operator's tools ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Configured:
+class OperatorTool:
     """The `Detector` that runs one tool of the operator's, without the repository's configuration."""
 
     def __init__(self, sandbox: Sandbox, tool: ReviewTool) -> None:
@@ -321,7 +321,7 @@ class Configured:
             command[at : at + 1] = files
             completed = run_command(self._sandbox, tuple(command), tree, some, show=self._tool.show)
             sources = {path: tree.sources[path] for path in some}
-            reported = Reported(tool=self._tool.name, sources=sources, category=Category(self._tool.category))
+            reported = ReportContext(tool=self._tool.name, sources=sources, category=Category(self._tool.category))
             return Detection(findings=tuple(findings_in(completed, self._tool.format, reported)))
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)

@@ -37,7 +37,7 @@ def _lines(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class ReportContext:
     """What is known when a report is read: the tool's name, the files it was given, and its category where it names none."""
 
     tool: str
@@ -88,7 +88,7 @@ class Reported:
         )
 
 
-def findings_in(completed: CompletedRun, format_: str, reported: Reported) -> list[RawFinding]:
+def findings_in(completed: CompletedRun, format_: str, reported: ReportContext) -> list[RawFinding]:
     """What a tool found; raises DetectorFailed for a broken report, and for an empty one of a tool that failed."""
     if completed.exit_code != 0 and not completed.stdout.strip():
         raise complaint(reported.tool, completed)
@@ -117,20 +117,20 @@ def _severity(word: str, score: str = "") -> Severity:
 _NUMBERED = {1: "error", 2: "warning", 3: "info"}
 
 
-def _of_rdjson(text: str, reported: Reported) -> list[RawFinding]:
+def _of_rdjson(text: str, reported: ReportContext) -> list[RawFinding]:
     """The diagnostics of one document."""
     report = msgspec.json.decode(text)
     severity = below(report, "severity")
     return [_of_diagnostic(each, severity, reported) for each in field(report, "diagnostics", list)]
 
 
-def _of_rdjsonl(text: str, reported: Reported) -> list[RawFinding]:
+def _of_rdjsonl(text: str, reported: ReportContext) -> list[RawFinding]:
     """The diagnostics of a document with one a line."""
     diagnostics = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
     return [_of_diagnostic(each, None, reported) for each in diagnostics]
 
 
-def _of_diagnostic(diagnostic: object, otherwise: object, reported: Reported) -> RawFinding:
+def _of_diagnostic(diagnostic: object, otherwise: object, reported: ReportContext) -> RawFinding:
     """The finding; of its suggestions the first, as the others are other ways."""
     path = reported.path(field(diagnostic, "location.path", str))
     severity = below(diagnostic, "severity") or otherwise
@@ -148,7 +148,7 @@ def _of_diagnostic(diagnostic: object, otherwise: object, reported: Reported) ->
     )
 
 
-def _of_range(range_: object, path: str, reported: Reported) -> FixEdit:
+def _of_range(range_: object, path: str, reported: ReportContext) -> FixEdit:
     """The range in characters; one without columns is of whole lines."""
     line, first = field(range_, "start.line", int, 1), field(range_, "start.column", int, 0)
     ends = below(range_, "end") is not None
@@ -165,7 +165,7 @@ def _of_range(range_: object, path: str, reported: Reported) -> FixEdit:
 _CATEGORIES = {category.value: category for category in Category}
 
 
-def _of_sarif(text: str, reported: Reported) -> list[RawFinding]:
+def _of_sarif(text: str, reported: ReportContext) -> list[RawFinding]:
     """The results of a log; raises DetectorFailed for another version than 2.1, and for runs that did not succeed."""
     log = msgspec.json.decode(text)
     version, runs = field(log, "version", str), field(log, "runs", list)
@@ -180,7 +180,7 @@ def _of_sarif(text: str, reported: Reported) -> list[RawFinding]:
     return [found for each, run in results if (found := _of_result(each, run, reported))]
 
 
-def _of_result(result: object, run: object, reported: Reported) -> RawFinding | None:
+def _of_result(result: object, run: object, reported: ReportContext) -> RawFinding | None:
     """A result on a line; None for what passed, was suppressed, or names no place."""
     locations = (below(each, "physicalLocation") for each in field(result, "locations", list, []))
     place = next(filter(None, locations), None)
@@ -219,7 +219,7 @@ def _uri(place: object, run: object) -> str:
     return uri if uri or not 0 <= index < len(artifacts) else field(artifacts[index], "location.uri", str, "")
 
 
-def _of_region(region: object, path: str, run: object, reported: Reported) -> FixEdit:
+def _of_region(region: object, path: str, run: object, reported: ReportContext) -> FixEdit:
     line, column = field(region, "startLine", int, 1), field(region, "startColumn", int, 1)
     last, end_column = field(region, "endLine", int, 0) or line, field(region, "endColumn", int, 0)
     if field(run, "columnKind", str, "utf16CodeUnits") == "utf16CodeUnits":
@@ -229,7 +229,7 @@ def _of_region(region: object, path: str, run: object, reported: Reported) -> Fi
     return FixEdit(line=line, column=column, end_line=last, end_column=end_column, content="")
 
 
-def _fix(result: object, path: str, run: object, reported: Reported) -> ToolFix | None:
+def _fix(result: object, path: str, run: object, reported: ReportContext) -> ToolFix | None:
     """The first fix that edits nothing but the file of the finding."""
     for fix in field(result, "fixes", list, []):
         changes = field(fix, "artifactChanges", list)
@@ -248,14 +248,14 @@ def _fix(result: object, path: str, run: object, reported: Reported) -> ToolFix 
     return None
 
 
-_READERS: Mapping[str, Callable[[str, Reported], list[RawFinding]]] = {
+_READERS: Mapping[str, Callable[[str, ReportContext], list[RawFinding]]] = {
     "sarif": _of_sarif,
     "rdjson": _of_rdjson,
     "rdjsonl": _of_rdjsonl,
 }
 
 
-def read_report(text: str, format_: str, reported: Reported) -> list[RawFinding]:
+def read_report(text: str, format_: str, reported: ReportContext) -> list[RawFinding]:
     """The findings in a report; raises DetectorFailed for text that is not of its format."""
     try:
         return _READERS[format_](text, reported)

@@ -26,10 +26,10 @@ from tests.json_contracts import documented, undocumented
 from tests.unit.memory.history.pasts import past
 from workers.history.asked_rules import AskedRules
 from workers.history.forecast import (
-    Deciding,
     Forecast,
     HistoryForecast,
     HotFile,
+    PostingRules,
     RuleForecast,
     VerdictExample,
     history_forecast,
@@ -82,7 +82,7 @@ def history(changes: int) -> list[PastFinding]:
 def learned(store: Store, findings: list[PastFinding], *, used: bool = True) -> HistoryForecast:
     known = lessons(findings, lambda each: RULES.reported(each) is not None) if used else None
     learner = Learner(store, random.Random(1), lambda: NOW, control_share=0.1)
-    deciding = Deciding(learner=learner, repository="o/shop", lessons=known)
+    deciding = PostingRules(learner=learner, repository="o/shop", lessons=known)
     return history_forecast(findings, RULES, deciding, frozenset({"shop/cart.py", "tests/test_cart.py"}), used=used)
 
 

@@ -19,7 +19,7 @@ from memory.intervals import ConfidenceSequence
 from memory.model import EditShape
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
-from memory.store.calls import Spent
+from memory.store.calls import PurposeCost
 
 BAND = ConfidenceSequence(mean=-0.2, low=-0.3, high=-0.1, n=400)
 
@@ -32,7 +32,7 @@ def lines(sheets: list[TextTable]) -> str:
 
 def test_costs_are_told_where_a_model_was_asked() -> None:
     """What calls took, and what an accepted finding cost, at the end of the statistics."""
-    spent = Spent(
+    spent = PurposeCost(
         repository="o/r",
         purpose="repair",
         tier="strong",

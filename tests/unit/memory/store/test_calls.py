@@ -9,21 +9,21 @@ import pytest
 
 from memory.model import Task, TaskKind
 from memory.store import Store
-from memory.store.calls import BudgetUnit, Exceeded, Limit, Reservation, Scope, Spent, TaskSpent
+from memory.store.calls import BudgetLimit, BudgetScope, BudgetUnit, ExceededBudget, PurposeCost, Reservation, TaskCost
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-RUN = Limit(scope=Scope.RUN, unit=BudgetUnit.TOKENS, most=100)
-DAY = Limit(scope=Scope.DAY, unit=BudgetUnit.TOKENS, most=100)
-REPOSITORY_DAY = Limit(scope=Scope.REPOSITORY_DAY, unit=BudgetUnit.TOKENS, most=100)
-MONEY = Limit(scope=Scope.DAY, unit=BudgetUnit.MICROS, most=1000)
+RUN = BudgetLimit(scope=BudgetScope.RUN, unit=BudgetUnit.TOKENS, most=100)
+DAY = BudgetLimit(scope=BudgetScope.DAY, unit=BudgetUnit.TOKENS, most=100)
+REPOSITORY_DAY = BudgetLimit(scope=BudgetScope.REPOSITORY_DAY, unit=BudgetUnit.TOKENS, most=100)
+MONEY = BudgetLimit(scope=BudgetScope.DAY, unit=BudgetUnit.MICROS, most=1000)
 
 RESERVE = """
 import sys
 from datetime import UTC, datetime
 from memory.store import open_store
-from memory.store.calls import Limit, Reservation, Scope, BudgetUnit
+from memory.store.calls import BudgetLimit, BudgetScope, BudgetUnit, Reservation
 url, worker = sys.argv[1:]
-limit = Limit(scope=Scope.DAY, unit=BudgetUnit.TOKENS, most=300)
+limit = BudgetLimit(scope=BudgetScope.DAY, unit=BudgetUnit.TOKENS, most=300)
 with open_store(url) as store:
     for number in range(25):
         wanted = Reservation(
@@ -77,12 +77,14 @@ def settle(store: Store, call_id: str, prompt: int, completion: int, *, micros: 
         (MONEY, {"task_id": "t2"}, True),
     ],
 )
-def test_a_budget_covers_what_it_is_for(store: Store, limit: Limit, other: dict[str, object], refused: bool) -> None:
+def test_a_budget_covers_what_it_is_for(
+    store: Store, limit: BudgetLimit, other: dict[str, object], refused: bool
+) -> None:
     """A run's budget is its own, a day's ends at midnight UTC, a repository's is no other's; reserved counts as spent."""
     assert store.calls.reserve(wanted(micros=600), [limit]) is None
     exceeded = store.calls.reserve(wanted("c2", micros=600, **{"at": NOON, **other}), [limit])  # type: ignore[arg-type]
     amount = 60 if limit.unit is BudgetUnit.TOKENS else 600
-    assert exceeded == (Exceeded(limit=limit, taken=amount, wanted=amount) if refused else None)
+    assert exceeded == (ExceededBudget(limit=limit, taken=amount, wanted=amount) if refused else None)
     assert sum(each.calls for each in store.calls.summary()) == (1 if refused else 2)
 
 
@@ -127,13 +129,13 @@ def test_the_summary_is_by_repository_purpose_and_tier(store: Store) -> None:
     settle(store, "c1", 20, 10, micros=3_000_000_000)
     store.calls.fail("c2")
     store.calls.settle_as_reserved("c3")
-    nothing = Spent(
+    nothing = PurposeCost(
         repository="o/r", purpose="reflect", tier="strong", calls=1, open=1, failed=0, prompt=0, cached=0, completion=0,
         micros=0, estimated=0,
     )  # fmt: skip
     assert store.calls.summary() == [
         nothing,
-        Spent(
+        PurposeCost(
             repository="o/r", purpose="repair", tier="strong", calls=4, open=1, failed=1, prompt=50, cached=10,
             completion=10, micros=3_000_000_007, estimated=1,
         ),
@@ -147,8 +149,8 @@ def test_tasks_are_told_with_their_kind(store: Store) -> None:
         store.calls.reserve(wanted(call_id, task_id=task_id), [])
         settle(store, call_id, 20, 10, micros=4)
     assert sorted(store.calls.by_task(), key=lambda each: each.task_id) == [
-        TaskSpent(task_id="t1", kind="review", tokens=60, micros=8),
-        TaskSpent(task_id="t2", kind="", tokens=30, micros=4),
+        TaskCost(task_id="t1", kind="review", tokens=60, micros=8),
+        TaskCost(task_id="t2", kind="", tokens=30, micros=4),
     ]
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.unit.workers.agent.scripted import Scripted, said
-from workers.agent.answering import Answered, answer
+from workers.agent.answering import ModelAnswer, answer
 from workers.agent.checkout import Checkout
 from workers.agent.loop import MAX_SILENT
 from workers.llm.messages import FinishReason, ModelReply
 
 
-def answered(tmp_path: Path, *replies: ModelReply) -> Answered:
+def answered(tmp_path: Path, *replies: ModelReply) -> ModelAnswer:
     (tmp_path / "a.py").write_text("x = 1\n")
     return answer(Scripted(replies), Checkout(tmp_path), "Why?", deadline=math.inf)
 
@@ -22,9 +22,9 @@ def answered(tmp_path: Path, *replies: ModelReply) -> Answered:
 def test_an_answer_names_its_places(tmp_path: Path) -> None:
     """By the tool for it, or in words alone; only places that exist are cited."""
     call = ("reply", '{"text": "x is 1.", "cites": ["a.py:1", "b.py:1"]}')
-    assert answered(tmp_path, said("", call)) == Answered(text="x is 1.", cites=("a.py:1",))
+    assert answered(tmp_path, said("", call)) == ModelAnswer(text="x is 1.", cites=("a.py:1",))
     words = [said(" x is 1, see b.py:1.\n")] * (MAX_SILENT + 1)
-    assert answered(tmp_path, *words) == Answered(text="x is 1, see b.py:1 (not there).")
+    assert answered(tmp_path, *words) == ModelAnswer(text="x is 1, see b.py:1 (not there).")
 
 
 @pytest.mark.parametrize(

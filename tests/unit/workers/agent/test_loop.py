@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import ToolFailed
-from workers.agent.loop import MAX_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finish
+from workers.agent.loop import MAX_SILENT, NUDGE, AgentLoop, AgentRun, ModelConversation, RunEnd, finish
 from workers.agent.tools import Toolset, tool
 from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply
@@ -24,7 +24,9 @@ def look(at: str) -> str:
 FINISH = ("finish", '{"summary": "Done."}')
 
 
-def run(*replies: ModelReply | ModelError, steps: int = 20, clock: list[float] | None = None) -> tuple[Run, Scripted]:
+def run(
+    *replies: ModelReply | ModelError, steps: int = 20, clock: list[float] | None = None
+) -> tuple[AgentRun, Scripted]:
     model, times = Scripted(replies), iter(clock or [0.0] * 100)
     agent = AgentLoop(
         model=model,
@@ -37,7 +39,7 @@ def run(*replies: ModelReply | ModelError, steps: int = 20, clock: list[float] |
     return agent.run(), model
 
 
-def observations(done: Run) -> list[str]:
+def observations(done: AgentRun) -> list[str]:
     return [message.text for message in done.messages if message.role is ChatRole.TOOL]
 
 

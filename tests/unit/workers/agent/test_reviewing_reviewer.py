@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import Action, Finding, Severity, Sighting
 from tests.unit.workers.agent.reviewed import PATH, Answering, delta, reviewer, said
-from workers.agent.reviewer import NOT_ASKED, Unasked
+from workers.agent.reviewer import NOT_ASKED, UnaskedReviewer
 from workers.configuration.schema import PathChoices
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelDeclined, ModelUnavailable
 from workers.llm.messages import ChatRole
@@ -183,6 +183,6 @@ def test_a_finding_moves_with_its_file() -> None:
 
 def test_where_the_model_may_not_be_asked() -> None:
     """Its files are unread, and what it found before still stands."""
-    made = Unasked(earlier=[sighting()]).compare(delta(), [PATH])
+    made = UnaskedReviewer(earlier=[sighting()]).compare(delta(), [PATH])
     assert rules(made) == [("model-correctness", 3)]
     assert made.unread == {PATH: NOT_ASKED}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memory.store import Store
-from memory.store.calls import BudgetUnit, Limit, Scope
+from memory.store.calls import BudgetLimit, BudgetScope, BudgetUnit
 from tests.databases import migrated_store
 from workers.llm.budgets import Price, most_of
 from workers.llm.client import BudgetedModel, PricedModel
@@ -25,10 +25,10 @@ DAY = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 RUNS, THREADS = 1000, 4
 PRICE = Price(prompt=2.5, cached=0.25, completion=10.0)
 LIMITS = (
-    Limit(scope=Scope.RUN, unit=BudgetUnit.TOKENS, most=1500),
-    Limit(scope=Scope.REPOSITORY_DAY, unit=BudgetUnit.TOKENS, most=60_000),
-    Limit(scope=Scope.DAY, unit=BudgetUnit.TOKENS, most=100_000),
-    Limit(scope=Scope.DAY, unit=BudgetUnit.MICROS, most=600_000),
+    BudgetLimit(scope=BudgetScope.RUN, unit=BudgetUnit.TOKENS, most=1500),
+    BudgetLimit(scope=BudgetScope.REPOSITORY_DAY, unit=BudgetUnit.TOKENS, most=60_000),
+    BudgetLimit(scope=BudgetScope.DAY, unit=BudgetUnit.TOKENS, most=100_000),
+    BudgetLimit(scope=BudgetScope.DAY, unit=BudgetUnit.MICROS, most=600_000),
 )
 
 

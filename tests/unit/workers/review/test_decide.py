@@ -13,7 +13,7 @@ from memory.model import Arm, Finding, Severity
 from memory.policy.learner import Learner
 from memory.preferences import PreferenceModel, train
 from tests.databases import migrated_store
-from workers.review.plan import decide, queue
+from workers.review.plan import decide, in_posting_order
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,14 +33,14 @@ def taste(**weights: float) -> PreferenceModel:
 def test_the_worst_chooses_first_and_of_equals_the_first_in_the_change() -> None:
     """Where no taste is known."""
     found = [finding("b.py"), finding("a.py"), finding("z.py", Severity.MAJOR)]
-    assert [each.path for each in queue(found, None)] == ["z.py", "a.py", "b.py"]
+    assert [each.path for each in in_posting_order(found, None)] == ["z.py", "a.py", "b.py"]
 
 
 def test_of_equals_the_most_liked_chooses_first() -> None:
     """A taste orders findings that are as bad as each other, and never puts one before a worse one."""
     found = [finding("a.py"), finding("tests/b.py"), finding("z.py", Severity.MAJOR)]
     liked = taste(**{"path=test": 50.0})
-    assert [each.path for each in queue(found, liked)] == ["z.py", "tests/b.py", "a.py"]
+    assert [each.path for each in in_posting_order(found, liked)] == ["z.py", "tests/b.py", "a.py"]
 
 
 @pytest.mark.parametrize(("arm", "heard"), [(Arm.LEARNED, "tests/b.py"), (Arm.CONTROL, "a.py")])

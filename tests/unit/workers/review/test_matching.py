@@ -14,7 +14,7 @@ from memory.model import Finding, Severity
 from workers.diffs import Change, parse_diff, split_lines, unified
 from workers.review.detectors.detector import Category, RawFinding
 from workers.review.findings import seen_in
-from workers.review.matching import Known, LastSeen, identities, path_now, stood_before, without_context
+from workers.review.matching import KnownFinding, LastSeen, identities, path_now, stood_before, without_context
 
 HEADER = "diff --git a/{0} b/{1}\nsimilarity index 90%\nrename from {0}\nrename to {1}\n"
 
@@ -48,8 +48,8 @@ def bare(path: str, old: str, new: str, renamed: str = "") -> Change:
     return parse_diff(names + "".join(body)) if body else Change(files=())
 
 
-def known(findings: Sequence[Finding], *, gone: bool = False) -> list[Known]:
-    return [Known(fingerprint=f"{number:032}", finding=each, gone=gone) for number, each in enumerate(findings)]
+def known(findings: Sequence[Finding], *, gone: bool = False) -> list[KnownFinding]:
+    return [KnownFinding(fingerprint=f"{number:032}", finding=each, gone=gone) for number, each in enumerate(findings)]
 
 
 def matched(old: str, new: str, *, gone: bool = False, change: Change | None = None) -> list[int | None]:
@@ -110,7 +110,7 @@ def test_a_copy_above_is_the_new_one() -> None:
     assert matched(old, new, change=change) == [None, 0]
     now = found(new)
     names = identities(
-        [LastSeen(known=[Known(fingerprint=now[0].fingerprint, finding=found(old)[0])], change=change)], now
+        [LastSeen(known=[KnownFinding(fingerprint=now[0].fingerprint, finding=found(old)[0])], change=change)], now
     )
     assert names[now[1].fingerprint] == now[0].fingerprint
     assert names[now[0].fingerprint] not in (now[0].fingerprint, now[1].fingerprint)
@@ -177,7 +177,8 @@ def test_the_last_place_counts() -> None:
     """Of two that could be it, the one that was seen more recently is."""
     (now,) = found("BAD = 1\n")
     rounds = [
-        LastSeen(known=[Known(fingerprint=name, finding=now)], change=Change(files=())) for name in ("new", "old")
+        LastSeen(known=[KnownFinding(fingerprint=name, finding=now)], change=Change(files=()))
+        for name in ("new", "old")
     ]
     assert identities(rounds, [now]) == {now.fingerprint: "new"}
 
@@ -218,7 +219,7 @@ def test_no_two_have_one_name(old: Sequence[str], new: Sequence[str], gone: bool
     """Whatever was pushed, every finding has a name of its own, and each known one is one present finding at most."""
     before, after = text(old), text(new)
     now = found(after)
-    was = [Known(fingerprint=each.fingerprint, finding=each, gone=gone) for each in found(before)]
+    was = [KnownFinding(fingerprint=each.fingerprint, finding=each, gone=gone) for each in found(before)]
     names = identities([LastSeen(known=was, change=bare("a.py", before, after) if had else None)], now)
     assert names.keys() == {each.fingerprint for each in now}
     assert len(set(names.values())) == len(names)

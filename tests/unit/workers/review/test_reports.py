@@ -8,11 +8,11 @@ import pytest
 from memory.model import Severity
 from workers.ports import CompletedRun, Ending
 from workers.review.detectors.detector import Category, DetectorFailed, RawFinding
-from workers.review.detectors.reports import Reported, findings_in, read_report
+from workers.review.detectors.reports import ReportContext, findings_in, read_report
 from workers.review.suggestions import apply_edits
 
 TEXT = "x = 1\nname = '😀é'; y = eval(x)\nlast = 3\n"
-GIVEN = Reported(tool="lens", sources={"pkg/a b.py": TEXT}, category=Category.STYLE)
+GIVEN = ReportContext(tool="lens", sources={"pkg/a b.py": TEXT}, category=Category.STYLE)
 PLACE = {
     "artifactLocation": {"uri": "pkg/a%20b.py"},
     "region": {"startLine": 2, "startColumn": 19, "endLine": 2, "endColumn": 23},
