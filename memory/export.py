@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from memory.model import Attempt, Decision, Finding, TaskKind
-from memory.preferences import verdict
+from memory.preferences import net_support
 from memory.rewards import acceptance
 from memory.store import Store
 from memory.store.documents import Trajectory
@@ -146,7 +146,7 @@ def examples(store: Store, repositories: Collection[str], since: datetime | None
     for kind in TaskKind:
         judged = [d for d in store.ledger.with_feedback(kind, since=since) if d.state.repository in repositories]
         signals = store.ledger.live_signals_of([decision.id for decision in judged])
-        verdicts = {d.id: (d, verdict(signals[d.id])) for d in judged if verdict(signals[d.id])}
+        verdicts = {d.id: (d, net_support(signals[d.id])) for d in judged if net_support(signals[d.id])}
         found += _patches(store, verdicts) if kind is TaskKind.REPAIR else _remarks(store, verdicts)
     return sorted(found, key=lambda each: (each.decision.created_at, each.decision.id, each.why))
 

@@ -56,7 +56,7 @@ def option_of_finding(finding: Finding) -> PreferenceOption:
     )
 
 
-def verdict(signals: Iterable[Signal]) -> float:
+def net_support(signals: Iterable[Signal]) -> float:
     """The summed feedback on a decision, in [-1, 1]; 0 where none counts. Give signals that were not taken back."""
     return min(max(sum(map(support, signals)), -1.0), 1.0)
 
@@ -353,7 +353,7 @@ def judged_options(store: Store) -> list[JudgedOption]:
     """The last findings with feedback that counts, control arm included."""
     decisions = {d.id: d for d in store.ledger.with_feedback(TaskKind.REVIEW, limit=MOST)}
     signals = store.ledger.live_signals_of(list(decisions))
-    judged = [d for d in decisions.values() if verdict(signals[d.id])]
+    judged = [d for d in decisions.values() if net_support(signals[d.id])]
     seen = store.posts.sightings_of([decision.id for decision in judged])
     return [
         JudgedOption(
@@ -363,7 +363,7 @@ def judged_options(store: Store) -> list[JudgedOption]:
             label=decision.state.label,
             teacher=teacher(signals[decision.id]),
             known_at=max(signal.created_at for signal in signals[decision.id]),
-            verdict=verdict(signals[decision.id]),
+            verdict=net_support(signals[decision.id]),
             option=option_of_finding(seen[decision.id].finding),
         )
         for decision in judged

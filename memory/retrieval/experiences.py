@@ -198,7 +198,7 @@ class Experiences:
         weight = 0.0
         if not gone and (feedback > 0.0 or (feedback == 0.0 and not experience.contested)):
             alike = self._store.experiences.all(edit=edit, repository=repository, limit=MAX_JUDGED)
-            weight = verdict(map(self._signal, alike), () if own else (feedback,))
+            weight = edit_weight(map(self._signal, alike), () if own else (feedback,))
         if weight == 0.0:
             return replace(found, experience=replace(experience, shape=None))
         return replace(found, score=found.score * weight)
@@ -226,7 +226,7 @@ def edit_of(shape: EditShape | None) -> str:
     return "" if shape is None else _digest(shape.template, shape.before, shape.after)
 
 
-def verdict(here: Iterable[float], elsewhere: Iterable[float]) -> float:
+def edit_weight(here: Iterable[float], elsewhere: Iterable[float]) -> float:
     """The weight of a proven edit by the signals about it: 1, `CONTESTED`, or 0 for one that is not to be made.
 
     Each number is the sum of signals about one experience, above 0 for the edit and below against it. Signals win over a

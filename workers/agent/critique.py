@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import assert_never
 
 from memory.model import Severity, TaskKind
-from memory.preferences import verdict
+from memory.preferences import net_support
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
 from workers.agent.findings import (
@@ -78,7 +78,7 @@ def opinions(store: Store, repository: str) -> tuple[MaintainerOpinion, ...]:
             reason=" ".join(reasons[signal.id] for signal in signals[decision.id] if signal.id in reasons),
         )
         for decision in decisions
-        if (score := verdict(signals[decision.id])) and decision.id in sightings
+        if (score := net_support(signals[decision.id])) and decision.id in sightings
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from memory.model import Actor, Permission, Signal, SignalKind
-from memory.preferences import QUOTA, RIVALS, JudgedOption, PreferencePair, pairs, teacher, verdict, within_quota
+from memory.preferences import QUOTA, RIVALS, JudgedOption, PreferencePair, net_support, pairs, teacher, within_quota
 
 Judge = Callable[..., JudgedOption]
 
@@ -22,12 +22,12 @@ def names(found: Sequence[PreferencePair]) -> set[tuple[str, str]]:
 
 def test_a_verdict_weighs_who_said_what() -> None:
     """For and against are summed by trust and by what the signal tells, within [-1, 1]; outsiders say nothing."""
-    assert verdict([]) == 0.0
-    assert verdict([signal(SignalKind.FIX_MERGED)] * 3) == 1.0
-    assert verdict([signal(SignalKind.REJECTED, weight=0.0)]) == 0.0
-    assert verdict([signal(SignalKind.REJECTED, weight=0.5)]) == -0.5
-    assert verdict([signal(SignalKind.THREAD_RESOLVED)]) == 0.0
-    assert verdict([signal(SignalKind.ACCEPTED), signal(SignalKind.REJECTED, actor=2)]) == 0.0
+    assert net_support([]) == 0.0
+    assert net_support([signal(SignalKind.FIX_MERGED)] * 3) == 1.0
+    assert net_support([signal(SignalKind.REJECTED, weight=0.0)]) == 0.0
+    assert net_support([signal(SignalKind.REJECTED, weight=0.5)]) == -0.5
+    assert net_support([signal(SignalKind.THREAD_RESOLVED)]) == 0.0
+    assert net_support([signal(SignalKind.ACCEPTED), signal(SignalKind.REJECTED, actor=2)]) == 0.0
 
 
 def test_the_teacher_is_who_said_most() -> None:

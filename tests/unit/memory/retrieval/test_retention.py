@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.model import AttemptOutcome
-from memory.retrieval.experiences import CONTESTED, verdict
+from memory.retrieval.experiences import CONTESTED, edit_weight
 from memory.store import Store
 from tests.databases import migrated_store
 from tests.unit.memory.test_skills import experience
@@ -34,7 +34,7 @@ EXPERIENCE = experience(1)
 )
 def test_the_word_of_the_own_people_wins(here: list[float], elsewhere: list[float], weight: float) -> None:
     """A rejection here beats proofs and praise from elsewhere; one from elsewhere halves what nobody here judged."""
-    assert verdict(here, elsewhere) == weight
+    assert edit_weight(here, elsewhere) == weight
 
 
 KEPT = st.lists(st.tuples(st.sampled_from(AttemptOutcome), st.integers(0, 50), st.integers(0, 4)), max_size=12)
