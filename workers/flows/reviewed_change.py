@@ -185,7 +185,7 @@ def choose(
         repository=task.repository,
         arm=learner.arm(arm_key),
         made=made,
-        taste=preference_model(context.store, task.repository),
+        preferences=preference_model(context.store, task.repository),
         learnings=learnings,
         past=hints(reviewed, known_lessons(task.repository, context)),
         sampled=sampled,

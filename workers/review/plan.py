@@ -218,7 +218,7 @@ def decide(
     arm: Arm,
     slots: int,
     made: Mapping[str, Decision] = MappingProxyType({}),
-    taste: PreferenceModel | None = None,
+    preferences: PreferenceModel | None = None,
     learnings: Sequence[Learnings] = (),
     past: Mapping[str, HistoryHint] = MappingProxyType({}),
     sampled: bool = True,
@@ -226,11 +226,11 @@ def decide(
     """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
-    Of equally bad findings, the one that the preference model `taste` ranks higher chooses first; `learnings` from
+    Of equally bad findings, the one that the preference model `preferences` ranks higher chooses first; `learnings` from
     elsewhere are a prior, and so is the repository's `past`, by fingerprint. `sampled` is that of `decide_posting`.
     """
     decided: dict[str, PostingDecision] = {}
-    for finding in in_posting_order(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
+    for finding in in_posting_order(findings, preferences if arm is Arm.LEARNED and len(findings) > slots else None):
         decided[finding.fingerprint] = review_policy.decide_posting(
             learner,
             task_id,
@@ -248,11 +248,13 @@ def decide(
     return decided
 
 
-def in_posting_order(findings: Sequence[Finding], taste: PreferenceModel | None) -> list[Finding]:
+def in_posting_order(findings: Sequence[Finding], preferences: PreferenceModel | None) -> list[Finding]:
     """The worst first; of equals the most liked where that is known, else by their place."""
-    liking = taste.strengths([option_of_finding(each) for each in findings]) if taste else [0.0] * len(findings)
+    strengths = (
+        preferences.strengths([option_of_finding(each) for each in findings]) if preferences else [0.0] * len(findings)
+    )
     pairs = sorted(
-        zip(liking, findings, strict=True), key=lambda pair: (-pair[1].severity.rank, -pair[0], order(pair[1]))
+        zip(strengths, findings, strict=True), key=lambda pair: (-pair[1].severity.rank, -pair[0], order(pair[1]))
     )
     return [finding for _, finding in pairs]
 

@@ -50,6 +50,6 @@ def test_the_last_inline_comment_goes_to_the_most_liked(arm: Arm, heard: str, tm
     with migrated_store(tmp_path / "memory.db") as store:
         learner = Learner(store, random.Random(5), lambda: NOW, control_share=0.0)
         liked = taste(**{"path=test": 50.0})
-        decided = decide(found, learner, task_id="t", repository="o/r", arm=arm, slots=1, taste=liked)
+        decided = decide(found, learner, task_id="t", repository="o/r", arm=arm, slots=1, preferences=liked)
     first = min(decided.values(), key=lambda each: -len(each.decision.available))
     assert first.decision.subject == heard
