@@ -152,18 +152,7 @@ LAST_SWEEP = LatestMeasure("apprentice_last_sweep_timestamp_seconds", "When a sw
 TABLE_ROWS = LatestMeasure("apprentice_table_rows", "Rows of a table, counted once an hour.", ("table",))
 DATABASE_BYTES = LatestMeasure("apprentice_database_bytes", "Size of the database, read once an hour.")
 
-MEASURES: tuple[CounterMeasure | DurationMeasure | LatestMeasure, ...] = (
-    JOBS,
-    JOBS_ENDED,
-    SANDBOX,
-    DATABASE,
-    GITHUB_ANSWERS,
-    GITHUB_REMAINING,
-    TOKENS_MINTED,
-    MODEL_CALLS,
-    MODEL_TOKENS,
-    MODEL_DOLLARS,
-    LAST_SWEEP,
-    TABLE_ROWS,
-    DATABASE_BYTES,
+MEASURES = tuple(
+    each for each in [*globals().values()] if isinstance(each, CounterMeasure | DurationMeasure | LatestMeasure)
 )
+"""All of them, in the order above."""
