@@ -65,7 +65,6 @@ class HashedWords:
         self.id = f"hashed-words-{dimensions}"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Embedder`."""
         rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for term, count in Counter(terms(text)).items():
@@ -94,7 +93,6 @@ class MiniLM:
 
     @property
     def ready(self) -> bool:
-        """See `Embedder`."""
         return self._model is not None
 
     def warm(self) -> None:

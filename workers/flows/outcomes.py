@@ -34,7 +34,7 @@ from workers.errors import Gone
 from workers.flows.rounds import ReviewRound
 from workers.git import Mirror
 from workers.git_command import TooMuchForGit
-from workers.history.outcomes import EndedFinding, ending, nothing, was_applied
+from workers.history.outcomes import EndedFinding, ending, was_applied
 from workers.job_context import JobContext
 from workers.jobs import Feedback, StartCi, TrackPull, decodable
 from workers.repair.result import Repaired
@@ -144,7 +144,7 @@ def _fate(sighting: Sighting, change: Change | None, current: ReviewRound) -> Fa
         rule=sighting.finding.rule,
         lines=tuple(split_lines(before)[place.line - 1 : place.end_line]),
         scope=scope_at(scopes(before))(place.line),
-        fixed=partial(applied, suggestion, before) if suggestion and before == as_posted else nothing,
+        fixed=partial(applied, suggestion, before) if suggestion and before == as_posted else lambda: None,
         removed=suggestion is not None and not suggestion.replacement.strip(),
     )
     touching = [hunk for hunk in file.hunks if touches(hunk, place.line, place.end_line)]

@@ -100,10 +100,6 @@ class EndedFinding:
     removed: bool
 
 
-def nothing() -> None:
-    """The file with the fix of a finding that has none."""
-
-
 def ending(was: EndedFinding, touching: Sequence[Hunk], after: str, known: Sequence[CodeScope]) -> Fate:
     """What a change did to a finding that is no longer there: `touching` are the hunks on its lines.
 
@@ -268,7 +264,7 @@ def _new(
                     rule=finding.rule,
                     lines=tuple(lines[finding.line - 1 : finding.end_line]),
                     scope=scope(finding.line),
-                    fixed=partial(apply_edits, version.text, seen.fix.edits) if seen.fix else nothing,
+                    fixed=partial(apply_edits, version.text, seen.fix.edits) if seen.fix else lambda: None,
                     removed=seen.fix is not None and not any(edit.content.strip() for edit in seen.fix.edits),
                 ),
             )

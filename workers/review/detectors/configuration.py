@@ -19,8 +19,6 @@ class RepositoryFile:
         return path == PATH
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
-        """See `ChangeDetector`."""
-
         def read(path: str) -> Iterator[RawFinding]:
             for mistake in read_configuration(delta.head.sources[path].encode()).mistakes:
                 if mistake.line in delta.added.get(path, frozenset()):
