@@ -83,10 +83,14 @@ class Database:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
+    def scalars(self, query: Select[Item]) -> list[Item]:
+        """The values of the one column that a query selects."""
+        with self.reading() as connection:
+            return list(connection.execute(query).scalars())
+
     def nouns(self, kind: type[Noun], query: Select[str]) -> list[Noun]:
         """Those whose bodies a query selects."""
-        with self.reading() as connection:
-            return [load(kind, body) for body in connection.execute(query).scalars()]
+        return [load(kind, body) for body in self.scalars(query)]
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -95,6 +99,11 @@ class Database:
             connection.execution_options(**{_WRITE: True})
             with connection.begin():
                 yield connection
+
+    def change(self, statement: Update | Delete) -> int:
+        """Execute one UPDATE or DELETE; returns how many rows it touched."""
+        with self.writing() as connection:
+            return changed(connection, statement)
 
 
 def connect(url: str) -> Database:

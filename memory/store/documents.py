@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
 from memory.model import PastFinding
-from memory.store.database import Database, Row, changed, dialect_insert, dump, in_batches, insert_several, load
+from memory.store.database import Database, Row, dialect_insert, dump, in_batches, insert_several, load
 from memory.store.tables import documents
 
 Body = TypeVar("Body")
@@ -34,11 +34,8 @@ class Documents:
 
     def keep(self, key: str, body: object) -> None:
         """Keep a document as `put` does; writes nothing where the same one is there."""
-        with self.database.reading() as connection:
-            query = select(documents.c.body).where(self._here, documents.c.key == key)
-            if connection.execute(query).scalar_one_or_none() == dump(body):
-                return
-        self.put(key, body)
+        if self.database.scalars(select(documents.c.body).where(self._here, documents.c.key == key)) != [dump(body)]:
+            self.put(key, body)
 
     def get(self, key: str, as_a: type[Body]) -> Body | None:
         return self.several([key], as_a).get(key)
@@ -54,7 +51,7 @@ class Documents:
 
     def all(self, as_a: type[Body]) -> list[Body]:
         """Every document, by key."""
-        return self._load(self._select().order_by(documents.c.key), as_a)
+        return self.database.nouns(as_a, select(documents.c.body).where(self._here).order_by(documents.c.key))
 
     def of(self, owner: str, as_a: type[Body]) -> list[Body]:
         """An owner's documents, oldest first."""
@@ -69,24 +66,21 @@ class Documents:
 
     def latest(self, owner: str, most: int, as_a: type[Body]) -> list[Body]:
         """An owner's documents, newest first, at most `most`."""
-        query = self._select().where(documents.c.owner == owner)
+        query = select(documents.c.body).where(self._here, documents.c.owner == owner)
         newest = query.order_by(documents.c.created_at.desc(), documents.c.key.desc())
-        return self._load(newest.limit(most), as_a)
+        return self.database.nouns(as_a, newest.limit(most))
 
     def count(self, owner: str) -> int:
         """How many documents an owner has."""
         query = select(func.count()).select_from(documents).where(self._here, documents.c.owner == owner)
-        with self.database.reading() as connection:
-            return connection.execute(query).scalar_one()
+        return self.database.scalars(query)[0]
 
     def remove(self, key: str) -> bool:
         """Remove a document; False when there is none."""
-        with self.database.writing() as connection:
-            return changed(connection, delete(documents).where(self._here, documents.c.key == key)) == 1
+        return self.database.change(delete(documents).where(self._here, documents.c.key == key)) == 1
 
     def remove_of(self, owner: str) -> None:
-        with self.database.writing() as connection:
-            connection.execute(delete(documents).where(self._here, documents.c.owner == owner))
+        self.database.change(delete(documents).where(self._here, documents.c.owner == owner))
 
     @property
     def _here(self) -> ColumnElement[bool]:
@@ -94,10 +88,6 @@ class Documents:
 
     def _select(self) -> Select[str, str]:
         return select(documents.c.key, documents.c.body).where(self._here)
-
-    def _load(self, query: Select[str, str], as_a: type[Body]) -> list[Body]:
-        with self.database.reading() as connection:
-            return [load(as_a, row.body) for row in connection.execute(query)]
 
 
 def upsert(connection: Connection, row: Row) -> None:
@@ -201,8 +191,7 @@ class PastFindings:
     def forget(self, repository: str) -> None:
         """Forget a repository's past and its lessons."""
         past = documents.c.kind.in_((_FINDINGS, _POSITION, _LESSONS))
-        with self.database.writing() as connection:
-            connection.execute(delete(documents).where(past, documents.c.owner == repository))
+        self.database.change(delete(documents).where(past, documents.c.owner == repository))
 
 
 _LONGEST_KEY = 1000

@@ -89,8 +89,7 @@ class StoredExperiences:
 
     def newest_sequence(self) -> int:
         """The number of the latest change, 0 before the first."""
-        with self.database.reading() as connection:
-            return connection.execute(select(func.max(experiences.c.sequence))).scalar_one() or 0
+        return self.database.scalars(select(func.max(experiences.c.sequence)))[0] or 0
 
     def since(self, sequence: int, limit: int = 20_000) -> list[IndexEntry]:
         """The rows that changed after a number, in the order of their changes, at most `limit`."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select, update
 
 from memory.model.jobs import JobState, StoredJob
-from memory.store.database import Database, changed, in_batches
+from memory.store.database import Database, in_batches
 from memory.store.documents import Documents
 from memory.store.tables import documents, holds, jobs
 
@@ -36,8 +36,7 @@ class JobControl:
     def matching(self, prefix: str) -> list[str]:
         """The ids that begin so, two at most."""
         query = select(jobs.c.id).where(jobs.c.id.startswith(prefix, autoescape=True)).limit(2)
-        with self.database.reading() as connection:
-            return list(connection.execute(query).scalars())
+        return self.database.scalars(query)
 
     def retry(self, ids: Sequence[str], *, now: datetime) -> list[str]:
         """Give failed and dead jobs back, with all their attempts before them, and put off ones forward; returns which."""
@@ -71,14 +70,11 @@ class JobControl:
 
     def resume(self) -> bool:
         """Let workers take jobs again; False where they may already."""
-        with self.database.writing() as connection:
-            return changed(connection, delete(documents).where(_drained())) == 1
+        return self.database.change(delete(documents).where(_drained())) == 1
 
     def drained_since(self) -> datetime | None:
         """Since when workers take no jobs; None where they do."""
-        with self.database.reading() as connection:
-            since: datetime | None = connection.execute(select(documents.c.created_at).where(_drained())).scalar()
-        return since
+        return next(iter(self.database.scalars(select(documents.c.created_at).where(_drained()))), None)
 
 
 def stored_job(row: RowMapping) -> StoredJob:

@@ -117,8 +117,7 @@ class Jobs:
     def under_way(self, kind: str) -> frozenset[int | None]:
         """The repositories that a job of this kind waits or runs for."""
         query = select(jobs.c.repository_id).where(jobs.c.kind == kind, jobs.c.state.in_(_UNDER_WAY))
-        with self.database.reading() as connection:
-            return frozenset(connection.execute(query).scalars())
+        return frozenset(self.database.scalars(query))
 
     def renew(self, leased: LeasedJob, *, now: datetime, seconds: float) -> bool:
         """Keep the job for `seconds` from now; False: lost, stop and record nothing."""
@@ -170,8 +169,7 @@ class Jobs:
     def bring_forward(self, now: datetime) -> int:
         """Let jobs run now that would wait longer than LONGEST_WAIT: the clock that gave them their time was wrong."""
         late = (jobs.c.state == JobState.READY) & (jobs.c.run_after > now + LONGEST_WAIT)
-        with self.database.writing() as connection:
-            return changed(connection, update(jobs).where(late).values(run_after=now))
+        return self.database.change(update(jobs).where(late).values(run_after=now))
 
     def mark_sent(self, ids: Sequence[str], now: datetime) -> None:
         """These ids went to the queue just now."""
@@ -188,8 +186,7 @@ class Jobs:
 
     def delivery_count(self) -> int:
         """How many deliveries were stored."""
-        with self.database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(deliveries)).scalar_one()
+        return self.database.scalars(select(func.count()).select_from(deliveries))[0]
 
     def unknown_deliveries(self, ids: Sequence[str]) -> set[str]:
         """Those of these deliveries that were never stored."""
@@ -203,8 +200,7 @@ class Jobs:
     def oldest_ready(self, now: datetime) -> datetime | None:
         """Since when the job that has waited longest could have been leased; None when none is waiting."""
         query = select(func.min(jobs.c.run_after)).where(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
-        with self.database.reading() as connection:
-            since: datetime | None = connection.execute(query).scalar_one()
+        since: datetime | None = self.database.scalars(query)[0]
         return since
 
     def job(self, job_id: str) -> StoredJob | None:

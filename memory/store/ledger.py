@@ -169,8 +169,7 @@ class Ledger:
     def accounts(self, login: str) -> list[int]:
         """The ids of accounts that taught under this name, as it was written then."""
         query = select(signals.c.actor).where(signals.c.login == login).distinct().order_by(signals.c.actor)
-        with self.database.reading() as connection:
-            return list(connection.execute(query).scalars())
+        return self.database.scalars(query)
 
     def cells(
         self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM, at: datetime

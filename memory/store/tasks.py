@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from memory.errors import StoreError
 from memory.model import Attempt, Post, PostKind, Sighting, Task, TaskKind
-from memory.store.database import Database, Row, changed, in_batches, insert_new, insert_several, load, row_of
+from memory.store.database import Database, Row, in_batches, insert_new, insert_several, load, row_of
 from memory.store.tables import attempts, posts, sightings, tasks
 
 
@@ -48,10 +48,9 @@ class Tasks:
 
     def finish(self, task_id: str, status: str, summary_json: str) -> None:
         """The task has ended; a later call corrects an earlier one. Raises StoreError when there is no such task."""
-        with self.database.writing() as connection:
-            ended = update(tasks).where(tasks.c.id == task_id).values(status=status, summary=summary_json)
-            if changed(connection, ended) == 0:
-                raise _no_task(task_id)
+        ended = update(tasks).where(tasks.c.id == task_id).values(status=status, summary=summary_json)
+        if self.database.change(ended) == 0:
+            raise _no_task(task_id)
 
     def get(self, task_id: str) -> StoredTask | None:
         return next(iter(self._where(tasks.c.id == task_id)), None)
@@ -141,8 +140,7 @@ class Posts:
         """The repositories with a watched post from that time on."""
         recent = (posts.c.watched, posts.c.created_at >= since)
         query = select(posts.c.repository).where(*recent).distinct().order_by(posts.c.repository)
-        with self.database.reading() as connection:
-            return list(connection.execute(query).scalars())
+        return self.database.scalars(query)
 
     def unwatch(self, repository: str, kind: PostKind, github_id: int) -> None:
         """Stop watching a post."""
@@ -157,8 +155,7 @@ class Posts:
         self._watch(True, posts.c.repository == repository, posts.c.number == number)
 
     def _watch(self, watched: bool, *which: ColumnElement[bool]) -> None:
-        with self.database.writing() as connection:
-            connection.execute(update(posts).where(*which).values(watched=watched))
+        self.database.change(update(posts).where(*which).values(watched=watched))
 
     def add_sightings(self, new: Iterable[Sighting]) -> int:
         """Remember sightings; one of a known (repository, number, decision) is left as it is. Returns how many were new."""

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Table, and_, delete, exists, func, or_, se
 
 from memory.errors import StoreError
 from memory.model.jobs import JobState
-from memory.store.database import Database, changed
+from memory.store.database import Database
 from memory.store.tables import deliveries, effects, jobs
 
 LAST_HEAD = "track"
@@ -79,9 +79,7 @@ class Upkeep:
         (key,), removed = table.primary_key, 0
         while most is None or removed < most:
             size = _BATCH if most is None else min(_BATCH, most - removed)
-            with self.database.writing() as connection:
-                some = select(key).where(old).limit(size)
-                gone = changed(connection, delete(table).where(key.in_(some)))
+            gone = self.database.change(delete(table).where(key.in_(select(key).where(old).limit(size))))
             removed += gone
             if gone < size:
                 break
@@ -90,8 +88,7 @@ class Upkeep:
     def expired_leases(self, now: datetime) -> int:
         """How many jobs were left by a worker that no longer renews its lease, and no other worker has them yet."""
         left = (jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)
-        with self.database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(jobs).where(*left)).scalar_one()
+        return self.database.scalars(select(func.count()).select_from(jobs).where(*left))[0]
 
 
 def _is_not_last_head() -> ColumnElement[bool]:
