@@ -129,7 +129,7 @@ class Turns:
         low, high = lane(priority, 0), lane(priority, 0) + _INSTALLATIONS - 1
         last = self._last.get((priority,), low - 1)
         abandoned = {row.at: row.id for row in work.abandoned if low <= row.at <= high}
-        ready = work.next_lane(low, high, last)
+        ready: int | None = work.first(_NEXT_LANE, low=low, high=high, after=last, full=work.full)
         lanes = [*abandoned, *([] if ready is None else [ready])]
         if not lanes:
             return None
@@ -140,15 +140,17 @@ class Turns:
     def _in_lane(self, turn: int, work: _RunningJobs) -> str | None:
         """That of the next repository, and there of the next account."""
         last = self._last.get((turn, -1), -1)
-        share = work.next_share(turn, 0, _ACCOUNTS**2, last | (_ACCOUNTS - 1))
+        share: int | None = work.first(_NEXT_SHARE, lane=turn, low=0, high=_ACCOUNTS**2, after=last | (_ACCOUNTS - 1))
         if share is None:
             return None
         first = share - share % _ACCOUNTS
         if (before := self._last.get((turn, first))) is not None:
-            share = work.next_share(turn, first, first + _ACCOUNTS - 1, before) or share
+            own = work.first(_NEXT_SHARE, lane=turn, low=first, high=first + _ACCOUNTS - 1, after=before)
+            share = share if own is None else own
         self._remember((turn, -1), share)
         self._remember((turn, first), share)
-        return work.oldest(turn, share)
+        oldest: str | None = work.first(_OLDEST, lane=turn, share=share)
+        return oldest
 
     def _remember(self, key: tuple[int, ...], turn: int) -> None:
         if len(self._last) >= _MAX_KEPT:
@@ -164,29 +166,18 @@ class _RunningJobs:
         rows = self._ask(_LEASED).all()
         running = [row for row in rows if not row.expired]
         conversations = {row.conversation for row in running if row.conversation is not None}
-        self._full = _full(running, claimer.most)
+        self.full = _full(running, claimer.most)
         self.abandoned = [
             row
             for row in rows
-            if row.expired and not row.held and row.conversation not in conversations and row.at not in self._full
+            if row.expired and not row.held and row.conversation not in conversations and row.at not in self.full
         ]
         siblings = sum(_is_long(row.at) and _worker(row.worker) == _worker(claimer.name) for row in running)
         self.allows_no_long_one = claimer.processes > 1 and siblings >= claimer.processes - 1
 
-    def next_lane(self, low: int, high: int, after: int) -> int | None:
-        """The next lane that is open and has a job that can run."""
-        found: int | None = self._ask(_NEXT_LANE, low=low, high=high, after=after, full=self._full).scalar()
-        return found
-
-    def next_share(self, lane: int, low: int, high: int, after: int) -> int | None:
-        """The next share of a lane with a job that can run."""
-        found: int | None = self._ask(_NEXT_SHARE, lane=lane, low=low, high=high, after=after).scalar()
-        return found
-
-    def oldest(self, lane: int, share: int) -> str | None:
-        """The job of a share that has waited longest."""
-        found: str | None = self._ask(_OLDEST, lane=lane, share=share).scalar()
-        return found
+    def first(self, query: str, **values: int | list[int]) -> Any:  # noqa: ANN401  a number or an id, by the query
+        """What a query finds first: the next lane, the next share of one, or its oldest job; None without any."""
+        return self._ask(query, **values).scalar()
 
     def _ask(self, query: str, **values: object) -> Result[Any]:
         statement = _statement(query, self._connection.dialect.name)
