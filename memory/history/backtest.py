@@ -92,10 +92,6 @@ class RuleScorer(Scorer):
         (self._addressed if finding.fate.addressed else self._kept)[finding.rule] += 1
 
 
-def _is_default(finding: PastFinding) -> bool:
-    return finding.tool == "bandit" or finding.rule.startswith(_RUFF_DEFAULTS)
-
-
 OURS, UNTAUGHT, ORACLE = "learned", "without history", "oracle"
 LOT, BY_SEVERITY, DEFAULTS = "everything", "severity minor up", "tools' defaults"
 WITHOUT_LEARNING = (BY_SEVERITY, DEFAULTS)
@@ -107,7 +103,9 @@ SIMPLE = (*WITHOUT_LEARNING, "three dismissals", "Wilson bound")
 RANKINGS: Mapping[str, Callable[[], Scorer]] = {
     OURS: HistoryScorer,
     LOT: lambda: FixedScorer(lambda _: 0.0),
-    DEFAULTS: lambda: FixedScorer(lambda finding: 0.0 if _is_default(finding) else -1.0),
+    DEFAULTS: lambda: FixedScorer(
+        lambda finding: 0.0 if finding.tool == "bandit" or finding.rule.startswith(_RUFF_DEFAULTS) else -1.0
+    ),
     BY_SEVERITY: lambda: FixedScorer(lambda finding: float(finding.severity.rank)),
     "three dismissals": lambda: RuleScorer(lambda _addressed, kept: 0.0 if kept < DISMISSALS else -1.0),
     "Wilson bound": lambda: RuleScorer(lambda addressed, kept: wilson(addressed, addressed + kept)[0]),

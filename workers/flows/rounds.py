@@ -93,14 +93,11 @@ class ReviewRound:
         A head that was left and returned to is another round, for what was closed in between is open again.
         """
         anew = self.job.commanded or self.job.retargeted
-        about = self.task.id if anew else f"{self.task.sha}{self._return()}"
-        return key_of_push(self.job.repository, self.pull.number, about, effect)
-
-    def _return(self) -> str:
         heads = [each.sha for each in self.earlier_rounds]
         times = sum(1 for at, sha in enumerate(heads) if sha == self.task.sha and heads[at + 1 : at + 2] != [sha])
         times -= bool(heads) and heads[-1] == self.task.sha
-        return f":return-{times}" if times else ""
+        about = self.task.id if anew else f"{self.task.sha}{f':return-{times}' if times else ''}"
+        return key_of_push(self.job.repository, self.pull.number, about, effect)
 
     def key_of(self, what: Literal["gone", "back"], fingerprint: str) -> str:
         """The name of reporting a finding as gone, or of opening its threads again, once each time that it is."""

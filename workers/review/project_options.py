@@ -137,13 +137,14 @@ def ruff_options(base: Path, codes: Callable[[], Mapping[str, str]] = dict) -> R
     lint = _with_codes({**found, **table(found, "lint")}, codes)
     of_files = (*table(lint, "per-file-ignores").items(), *table(lint, "extend-per-file-ignores").items())
     length, target = found.get("line-length"), found.get("target-version")
+    convention = table(lint, "pydocstyle").get("convention")
     select, more = _codes(_strings(lint.get("select"))), _codes(_strings(lint.get("extend-select")))
     return RuffOptions(
         select=select or None,
         checked=(*(select or RUFF_DEFAULTS), *more),
         ignore=(
             *_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
-            *_left_out(table(lint, "pydocstyle").get("convention"), (*select, *more)),
+            *(code for code in _LEFT_OUT.get(str(convention), ()) if code not in (*select, *more)),
         ),
         extend_select=more,
         per_file_ignores=_ignores((each, wanted) for pattern, wanted in of_files for each in _alternatives(pattern)),
@@ -234,11 +235,6 @@ def _of_flake8(files: TreeFiles) -> RuffOptions:
         line_length=int(length) if _LENGTH.fullmatch(length) and 1 <= int(length) <= 320 else None,
         excluded=_patterns(each for key in _EXCLUDING for each in _listed(found.get(key))),
     )
-
-
-def _left_out(convention: object, selected: Sequence[str]) -> tuple[str, ...]:
-    codes = _LEFT_OUT.get(convention, ()) if isinstance(convention, str) else ()
-    return tuple(code for code in codes if code not in selected)
 
 
 def _ignores(of_files: Iterable[tuple[str, object]]) -> dict[str, tuple[str, ...]]:

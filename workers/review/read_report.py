@@ -138,7 +138,9 @@ def coverage(path: str, readers: Sequence[str], unread: Mapping[str, str]) -> Fi
             names.setdefault(why, []).append(name)
         reason = "; ".join(f"not read by {' and '.join(each)}: {why}" for why, each in names.items())
         return FileCoverage(path=path, status=status, reason=reason)
-    if set(readers) <= {Secrets.name} and not _is_document(path):
+    parts, suffix = PurePosixPath(path.lower()).parts, PurePosixPath(path).suffix
+    is_document = suffix in _DOCUMENTS or (suffix not in CODE and not _NEWS.isdisjoint(parts[:-1]))
+    if set(readers) <= {Secrets.name} and not is_document:  # in a text for people there is nothing else to look for
         return FileCoverage(path=path, status=CoverageStatus.SEARCHED, reason="only searched for secrets")
     return FileCoverage(path=path, status=CoverageStatus.READ)
 
@@ -160,12 +162,6 @@ CODE = frozenset(f".{suffix}" for suffix in _CODE_NAMES.split())
 _DOCUMENTS = frozenset({".md", ".rst", ".txt", ".adoc"})
 _NEWS = frozenset({"changelog", "changelog.d", "changes", "news", "newsfragments", "releasenotes"})
 """Folders of what becomes a changelog, in files that are called `12.bugfix` or `a-note.yaml`."""
-
-
-def _is_document(path: str) -> bool:
-    """Whether it is a text for people: a search for secrets is all there is to read in it."""
-    parts, suffix = PurePosixPath(path.lower()).parts, PurePosixPath(path).suffix
-    return suffix in _DOCUMENTS or (suffix not in CODE and not _NEWS.isdisjoint(parts[:-1]))
 
 
 @dataclass(slots=True, kw_only=True)
