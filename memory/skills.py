@@ -102,17 +102,15 @@ def name_of(shape: EditShape) -> str:
 
 def written_out(shape: EditShape) -> str:
     """The edit for readers: what it replaces, and by what, with the spaces that people write."""
-    return " → ".join(_spaced(side.split()) or "nothing" for side in (shape.before, shape.after))
-
-
-def _spaced(tokens: Sequence[str]) -> str:
-    """These tokens without spaces around dots, within brackets and before an argument list or a subscript."""
-    text = "".join(tokens[:1])
-    for before, token in pairwise(tokens):
-        called = token in ("(", "[") and (before[-1] in ")]" or before[0] == "$" or before.isidentifier())
-        tight = token[0] in ".,:)]" or before in (".", "(", "[") or (called and not keyword.iskeyword(before))
-        text += token if tight else f" {token}"
-    return text
+    sides = list[str]()
+    for tokens in (shape.before.split(), shape.after.split()):
+        text = "".join(tokens[:1])
+        for before, token in pairwise(tokens):  # no spaces around dots, within brackets and before an argument list
+            called = token in ("(", "[") and (before[-1] in ")]" or before[0] == "$" or before.isidentifier())
+            tight = token[0] in ".,:)]" or before in (".", "(", "[") or (called and not keyword.iskeyword(before))
+            text += token if tight else f" {token}"
+        sides.append(text or "nothing")
+    return " → ".join(sides)
 
 
 def tried_as(name: str) -> str:

@@ -114,25 +114,24 @@ def judged_edits(experiences: Iterable[Experience], signals: Iterable[Signal]) -
     for signal in signals:
         if signal.weight * SIGNAL_WORTH[signal.kind].weight > 0.0:
             given[signal.decision_id].append(signal)
-    found = [_judged(each, given[each.id]) for each in experiences if each.shape is not None and each.id in given]
-    least = millionths(MIN_WEIGHT)
-    judged = (each for each in found if sum(weight for weight, _ in each.verdicts.values()) >= least)
-    return sorted(judged, key=lambda each: (each.judged_at, each.id))
-
-
-def _judged(experience: Experience, signals: Sequence[Signal]) -> JudgedEdit:
-    by_account: defaultdict[int, list[Signal]] = defaultdict(list)
-    for signal in signals:
-        by_account[signal.actor.id].append(signal)
-    assert experience.shape is not None, "only a proven edit is judged"
-    return JudgedEdit(
-        id=experience.id,
-        repository=experience.repository,
-        family=experience.family,
-        templates=tuple(part.template for part in parts_of(experience.shape)),
-        verdicts={account: _observation(each) for account, each in by_account.items()},
-        judged_at=max(signal.created_at for signal in signals),
-    )
+    found = list[JudgedEdit]()
+    for experience in experiences:
+        if experience.shape is None or experience.id not in given:
+            continue
+        by_account: defaultdict[int, list[Signal]] = defaultdict(list)
+        for signal in given[experience.id]:
+            by_account[signal.actor.id].append(signal)
+        judged = JudgedEdit(
+            id=experience.id,
+            repository=experience.repository,
+            family=experience.family,
+            templates=tuple(part.template for part in parts_of(experience.shape)),
+            verdicts={account: _observation(each) for account, each in by_account.items()},
+            judged_at=max(signal.created_at for signal in given[experience.id]),
+        )
+        if sum(weight for weight, _ in judged.verdicts.values()) >= millionths(MIN_WEIGHT):
+            found.append(judged)
+    return sorted(found, key=lambda each: (each.judged_at, each.id))
 
 
 def _observation(signals: Sequence[Signal]) -> Sum:

@@ -7,10 +7,9 @@ hierarchical one keep one value for an error type and a strategy.
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
-from types import MappingProxyType
 
 import numpy as np
 
@@ -71,19 +70,15 @@ def q_learning(log: Sequence[LoggedDecision]) -> Callable[[Decision, policy.Cell
 
     s' is the error type with what is left in the task's next decision. A failure that none follows ends its episode.
     """
-    attempts = (entry for entry in log if not is_retry_mode(entry.decision.chosen))
-    learned = _learned(sorted(attempts, key=lambda entry: (entry.decision.created_at, entry.decision.id)))
-    return lambda made, _cells: learned[made.id]
-
-
-def _learned(log: Sequence[LoggedDecision]) -> Mapping[str, Sequence[float]]:
+    attempts = [entry for entry in log if not is_retry_mode(entry.decision.chosen)]
+    attempts.sort(key=lambda entry: (entry.decision.created_at, entry.decision.id))
     q: defaultdict[_Row, float] = defaultdict(float)
     chances: dict[str, Sequence[float]] = {}
     of_task: defaultdict[str, list[Decision]] = defaultdict(list)
-    for entry in log:
+    for entry in attempts:
         of_task[entry.decision.task_id].append(entry.decision)
     following = {one.id: next_ for each in of_task.values() for one, next_ in pairwise(each)}
-    for _, _, made, outcome in sorted(_events(log), key=lambda event: event[:2]):
+    for _, _, made, outcome in sorted(_events(attempts), key=lambda event: event[:2]):
         if outcome is None:
             chances[made.id] = _mostly_greedy([q[made.state.label, name] for name in made.available])
         else:
@@ -91,7 +86,7 @@ def _learned(log: Sequence[LoggedDecision]) -> Mapping[str, Sequence[float]]:
             left = max((q[after.state.label, name] for name in after.available), default=0.0) if after else 0.0
             row = (made.state.label, made.chosen)
             q[row] += STEP * (outcome.target + DISCOUNT * left - q[row])
-    return MappingProxyType(chances)
+    return lambda made, _cells: chances[made.id]
 
 
 def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, Decision, Outcome | None]]:

@@ -64,8 +64,13 @@ class VersionJudgement:
     @property
     def reason(self) -> str:
         """One line for people."""
-        worse = [each for each in self.comparisons if each.worse]
-        return "; ".join(_worse(each) for each in worse) or "not shown to be worse than what it replaced"
+        worse = (
+            f"{each.measure}: {found.mean:+.3f} against {each.against} "
+            f"(always-valid interval {found.low:+.3f} to {found.high:+.3f}, {found.n} tasks)"
+            for each in self.comparisons
+            if (found := each.band) is not None and each.worse
+        )
+        return "; ".join(worse) or "not shown to be worse than what it replaced"
 
 
 def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, Parameters] = VERSIONS) -> ActiveVersion:
@@ -163,15 +168,6 @@ def gains(rows: Iterable[tuple[LoggedStep, Numbers, Numbers]]) -> tuple[Numbers,
         by_task.setdefault(step.task, []).append(float((ours - theirs) @ step.value + (1.0 - weight) * surprise))
         weights.append(weight)
     return np.array([np.mean(each) for each in by_task.values()]), effective(np.array(weights))
-
-
-def _worse(comparison: VersionComparison) -> str:
-    assert comparison.band is not None, "without a band nothing is worse"
-    found = comparison.band
-    return (
-        f"{comparison.measure}: {found.mean:+.3f} against {comparison.against} "
-        f"(always-valid interval {found.low:+.3f} to {found.high:+.3f}, {found.n} tasks)"
-    )
 
 
 def current(store: Store) -> ActiveVersion:
