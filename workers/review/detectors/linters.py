@@ -112,9 +112,28 @@ class Ruff:
         return run_tool(self._sandbox, (*self._arguments(tree, options), *more), tree, paths)
 
     def _arguments(self, tree: SourceTree, options: RuffOptions) -> tuple[str, ...]:
-        arguments = _ruff_arguments(tree.target_version, options, everything=self._everything)
-        settings = _settings(self._lists, options.settings)
-        return (*arguments, *(part for each in settings for part in ("--config", each)))
+        length = ("--line-length", str(options.line_length)) if options.line_length else ()
+        of_files = ((path, code) for path, codes in options.per_file_ignores.items() for code in codes)
+        ignored = [f"{at}{path}:{code}" for path, code in of_files for at in _AT]
+        left_out = (*(RUFF_IGNORE if options.select is None else ()), *options.ignore)
+        selected = RUFF_SELECT if options.select is None else (*RUFF_ALWAYS, *options.select)
+        selection = (
+            *("--select", ",".join((*selected, *options.extend_select))),
+            *(("--ignore", ",".join(left_out)) if left_out else ()),  # ruff refuses an empty list
+            *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
+        )
+        return (
+            *("ruff", "check", "--isolated", "--no-cache", "--output-format", "json"),
+            *(
+                ("--preview", "--config", "lint.explicit-preview-rules = true")
+                if options.preview
+                else ("--no-preview",)
+            ),
+            *("--target-version", options.target_version or tree.target_version),
+            *(("--select", "ALL", "--quiet") if self._everything else selection),
+            *length,
+            *(part for each in _settings(self._lists, options.settings) for part in ("--config", each)),
+        )
 
 
 _ENABLED = "linter.rules.enabled = ["
@@ -136,25 +155,6 @@ def _without_refused(options: RuffOptions, output: str) -> RuffOptions:
     rest = replace(options, settings={}) if options.settings else RuffOptions()
     left = options.without(named.group(1)) if named else rest
     return RuffOptions() if left == options else left
-
-
-def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bool) -> tuple[str, ...]:
-    length = ("--line-length", str(options.line_length)) if options.line_length else ()
-    ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
-    left_out = (*(RUFF_IGNORE if options.select is None else ()), *options.ignore)
-    selected = RUFF_SELECT if options.select is None else (*RUFF_ALWAYS, *options.select)
-    selection = (
-        *("--select", ",".join((*selected, *options.extend_select))),
-        *(("--ignore", ",".join(left_out)) if left_out else ()),  # ruff refuses an empty list
-        *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
-    )
-    return (
-        *("ruff", "check", "--isolated", "--no-cache", "--output-format", "json"),
-        *(("--preview", "--config", "lint.explicit-preview-rules = true") if options.preview else ("--no-preview",)),
-        *("--target-version", options.target_version or target_version),
-        *(("--select", "ALL", "--quiet") if everything else selection),
-        *length,
-    )
 
 
 def _settings(lists: Mapping[str, Sequence[str]], own: Mapping[str, str | list[str]]) -> Iterator[str]:

@@ -154,7 +154,11 @@ class _ShapedElsewhere:
             nodes = list(ast.walk(module)) if module else []
             imported = {name for node in nodes for name in _imported(node)}
             for node in nodes:
-                if isinstance(node, ast.ClassDef) and not (imported | self._names).isdisjoint(_header(node)):
+                if not isinstance(node, ast.ClassDef):
+                    continue
+                header = (*node.bases, *node.decorator_list, *(each.value for each in node.keywords))
+                shaping = {each.id for part in header for each in ast.walk(part) if isinstance(each, ast.Name)}
+                if not (imported | self._names).isdisjoint(shaping):
                     self._names.add(node.name)
                     parts = (part for each in node.body for part in getattr(each, "decorator_list", ()))
                     self._decorated |= {(path, part.lineno) for part in parts}
@@ -181,12 +185,6 @@ def _imported(node: ast.AST) -> Iterator[str]:
         case _:
             return
     yield from (name for name, module in modules.items() if module.partition(".")[0] not in sys.stdlib_module_names)
-
-
-def _header(node: ast.ClassDef) -> set[str]:
-    """The names in what a class is made of."""
-    parts = (*node.bases, *node.decorator_list, *(each.value for each in node.keywords))
-    return {each.id for part in parts for each in ast.walk(part) if isinstance(each, ast.Name)}
 
 
 def _parses(tree: SourceTree, path: str) -> bool:
