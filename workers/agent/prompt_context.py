@@ -61,22 +61,6 @@ class Assignment:
 
 def opening(system: str, assignment: Assignment, remembered: MemoryParts) -> tuple[ChatMessage, ...]:
     """The first messages of a run."""
-    parts = [*_task(assignment), *memory(assignment, remembered)]
-    task = ChatMessage(role=ChatRole.USER, text="\n\n".join(parts), images=assignment.images)
-    return (ChatMessage(role=ChatRole.SYSTEM, text=system), task)
-
-
-def code_around(suspects: Sequence[Suspect], sources: Mapping[str, str]) -> str:
-    """The code around the likeliest places, with line numbers, each file once."""
-    parts: list[str] = []
-    for path in list(dict.fromkeys(suspect.path for suspect in suspects))[:SHOWN_FILES]:
-        lines = [suspect.line for suspect in suspects[:SHOWN_PLACES] if suspect.path == path]
-        first = max(min(lines, default=1) - AROUND, 1)
-        parts.append(numbered(path, sources[path], first, min(max(lines, default=1) + AROUND, first + MAX_LINES)))
-    return "\n\n".join(parts)
-
-
-def _task(assignment: Assignment) -> list[str]:
     failure = assignment.failure
     tests = "\n".join(f"- {test}" for test in failure.failing_tests[:SHOWN_TESTS])
     more = len(failure.failing_tests) - SHOWN_TESTS
@@ -93,7 +77,19 @@ def _task(assignment: Assignment) -> list[str]:
         parts.append(f"# The code around them\n{assignment.code}")
     if assignment.guidance:
         parts.append(f"# What the user who asked for this says\n{data('guidance', rendered_text(assignment.guidance))}")
-    return parts
+    parts += memory(assignment, remembered)
+    task = ChatMessage(role=ChatRole.USER, text="\n\n".join(parts), images=assignment.images)
+    return (ChatMessage(role=ChatRole.SYSTEM, text=system), task)
+
+
+def code_around(suspects: Sequence[Suspect], sources: Mapping[str, str]) -> str:
+    """The code around the likeliest places, with line numbers, each file once."""
+    parts: list[str] = []
+    for path in list(dict.fromkeys(suspect.path for suspect in suspects))[:SHOWN_FILES]:
+        lines = [suspect.line for suspect in suspects[:SHOWN_PLACES] if suspect.path == path]
+        first = max(min(lines, default=1) - AROUND, 1)
+        parts.append(numbered(path, sources[path], first, min(max(lines, default=1) + AROUND, first + MAX_LINES)))
+    return "\n\n".join(parts)
 
 
 def memory(assignment: Assignment, remembered: MemoryParts) -> list[str]:

@@ -4,10 +4,10 @@ A tool is a function. Its name, docstring and parameters are what the model sees
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from itertools import islice
 from typing import Annotated, get_type_hints
 
 import msgspec
@@ -95,8 +95,15 @@ def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
 
     def search(text: Text, paths: Text = "*") -> str:
         """Find a text in the files: lines with path and number. `paths` is a glob such as src/*.py."""
-        wanted = (path for path in checkout.paths if fnmatch(path, paths))
-        return _listed(list(islice(_hits(checkout, wanted, text), MAX_HITS + 1)), "search")
+        hits = list[str]()
+        for path in (each for each in checkout.paths if fnmatch(each, paths)):
+            with suppress(ToolFailed):  # a file that cannot be read holds nothing
+                whole = checkout.read(path)
+                lines = redact_lines(whole).split("\n") if text in whole else []
+                hits += [f"{path}:{n}: {line.strip()}" for n, line in enumerate(lines, start=1) if text in line]
+            if len(hits) > MAX_HITS:
+                break
+        return _listed(hits, "search")
 
     return [tool(read), tool(search), *([] if history is None else [_past(history)])]
 
@@ -119,17 +126,6 @@ def numbered(path: str, text: str, start: int, end: int) -> str:
     lines = redact_lines(text).split("\n")[start - 1 : end]
     shown = "\n".join(f"{number:>4}  {line}" for number, line in enumerate(lines, start=start))
     return data(f"{path}:{start}-{start + len(lines) - 1}", shown, code=True)
-
-
-def _hits(checkout: Checkout, paths: Iterator[str], text: str) -> Iterator[str]:
-    for path in paths:
-        try:
-            whole = checkout.read(path)
-        except ToolFailed:  # one that cannot be read holds nothing
-            continue
-        for number, line in enumerate(redact_lines(whole).split("\n") if text in whole else (), start=1):
-            if text in line:
-                yield f"{path}:{number}: {line.strip()}"
 
 
 def _listed(hits: Sequence[str], source: str) -> str:
