@@ -71,9 +71,9 @@ def is_test_path(path: str) -> bool:
     return is_test_file(path) or name == "conftest.py" or not _TEST_FOLDERS.isdisjoint(folders)
 
 
-def changes_until(directory: Path, sha: str, *, most: int = MAX_CHANGES) -> tuple[EarlierChange, ...]:
-    """The changes of one to `MAX_SOURCES` sources up to a commit, oldest first; of the latest `most` of the branch."""
-    arguments = ("log", *_SHAPE, f"--max-count={most}", "--reverse", _FORMAT, sha, "--")
+def changes_until(directory: Path, sha: str) -> tuple[EarlierChange, ...]:
+    """The changes of one to `MAX_SOURCES` sources up to a commit, oldest first; of the latest `MAX_CHANGES` of the branch."""
+    arguments = ("log", *_SHAPE, f"--max-count={MAX_CHANGES}", "--reverse", _FORMAT, sha, "--")
     written = run_git(*arguments, at=directory, limits=_LIMITS).decode(errors="replace")
     return tuple(each for each in parse_log(written) if 0 < len(each.sources) <= MAX_SOURCES)
 
