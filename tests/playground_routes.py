@@ -33,8 +33,22 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, installation, repository, shown, user, web, when
-from bot.playground.pull_payloads import check_run_event, comment, full_pull, issue, label, review_comment
+from bot.playground.payloads import (
+    JsonObject,
+    api,
+    check_run_event,
+    comment,
+    full_pull,
+    installation,
+    issue,
+    label,
+    repository,
+    review_comment,
+    shown,
+    user,
+    web,
+    when,
+)
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
     AS_APP,

@@ -8,8 +8,7 @@ from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, unprocessable
 from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun
-from bot.playground.payloads import JsonObject
-from bot.playground.pull_payloads import check_run, check_run_event
+from bot.playground.payloads import JsonObject, check_run, check_run_event
 from bot.playground.webhooks import announce
 from bot.playground.world import World
 

@@ -19,8 +19,7 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, shown
-from bot.playground.pull_payloads import comment, full_pull, issue, issue_event, label, rendered
+from bot.playground.payloads import JsonObject, comment, full_pull, issue, issue_event, label, rendered, shown
 from bot.playground.webhooks import announce
 from bot.playground.world import World
 

@@ -10,8 +10,7 @@ from bot.playground.errors import ApiError, forbidden_user, invalid, unprocessab
 from bot.playground.git import ZERO, GitIdentity
 from bot.playground.issues import announce_issue, checked_text, set_state
 from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
-from bot.playground.payloads import JsonObject
-from bot.playground.pull_payloads import full_pull, simple_pull
+from bot.playground.payloads import JsonObject, full_pull, simple_pull
 from bot.playground.reviews import carry_over
 from bot.playground.world import World
 

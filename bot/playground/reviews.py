@@ -13,8 +13,7 @@ from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, invalid, not_found, unprocessable
 from bot.playground.issues import CommentBody, checked_text, must_own
 from bot.playground.models import ActingAccount, Anchor, HostedPull, HostedReview, HostedThread, ReviewComment
-from bot.playground.payloads import JsonObject
-from bot.playground.pull_payloads import review, review_comment, review_event, simple_pull, thread
+from bot.playground.payloads import JsonObject, review, review_comment, review_event, simple_pull, thread
 from bot.playground.webhooks import announce
 from bot.playground.world import World, with_id
 
