@@ -107,6 +107,27 @@ class Detail(StrEnum):
     ALL = "all"
 
 
+class Format(StrEnum):
+    """What a review is written as."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    RDJSONL = "rdjsonl"
+    GITHUB = "github"
+
+
+class FailOn(StrEnum):
+    """What a review fails on, each with all before it."""
+
+    NEVER = "never"
+    TESTS = "tests"
+    CRITICAL = "critical"
+    MAJOR = "major"
+    MINOR = "minor"
+    ANY = "any"
+
+
 def print_json(document: object) -> None:
     """A document on standard output."""
     text = json.dumps(document, indent=2, ensure_ascii=not _writes_any_character(sys.stdout))

@@ -15,6 +15,8 @@ from bot.cli.console import (
     INTERRUPTED,
     AsJson,
     Detail,
+    FailOn,
+    Format,
     Progress,
     complain,
     notes,
@@ -26,7 +28,6 @@ from bot.cli.console import (
     refusing,
     worker_settings,
 )
-from bot.cli.review_options import FailOn, Format
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 

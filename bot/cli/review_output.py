@@ -16,9 +16,8 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from bot.cli import json_output, report_formats
-from bot.cli.console import Detail, out, print_json
+from bot.cli.console import Detail, FailOn, Format, out, print_json
 from bot.cli.fix_output import SHOWN, THEME, print_diff, print_proof, print_question, print_some, unusual
-from bot.cli.review_options import FailOn, Format
 from bot.cli.review_report import report_of
 from bot.cli.terminal import Terminal, visible
 from bot.local import LocalReview

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from bot.cli.console import BAD_INPUT
-from bot.cli.review_options import FailOn
+from bot.cli.console import BAD_INPUT, FailOn
 from bot.local import LocalReview
 from memory.model import Action, Finding, Proof, Severity
 from memory.policy.review_policy import PostingDecision

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from bot.cli.review_options import FailOn, Format
+from bot.cli.console import FailOn, Format
 from bot.cli.review_output import rendered
 from bot.local import LocalReview
 from tests.integration.command_line import SOUND, apprentice, apprentice_process, committed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.review_options import FailOn
+from bot.cli.console import FailOn
 from bot.cli.review_report import report_of
 from bot.local import LocalReview
 from memory.model import Action, Severity

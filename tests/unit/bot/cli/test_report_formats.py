@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
+from bot.cli.console import FailOn, Format
 from bot.cli.report_formats import cannot_run, github, rdjsonl, sarif
-from bot.cli.review_options import FailOn, Format
 from bot.cli.review_output import files_of, rendered, write
 from bot.cli.review_report import report_of
 from bot.local import LocalReview
