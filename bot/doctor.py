@@ -56,8 +56,6 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineCheck:
-    """The result of one check."""
-
     name: str
     state: CheckState
     detail: str

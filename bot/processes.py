@@ -42,8 +42,6 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSpec:
-    """A process to keep running."""
-
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -81,7 +79,6 @@ class SupervisedProcess:
         return self._process is not None and self._process.poll() is None
 
     def terminate(self) -> None:
-        """Send SIGTERM."""
         if self._process is not None and self.runs:
             self._process.terminate()
 

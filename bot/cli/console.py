@@ -216,7 +216,6 @@ class TextTable:
 
 
 def print_tables(tables: Sequence[TextTable], out: Console) -> None:
-    """Print them, one below the other."""
     for number, table in enumerate(tables):
         if number:
             out.print()

@@ -12,8 +12,6 @@ from bot.cli.console import AsJson, command_context, print_line, print_result, r
 
 
 class ExportKind(StrEnum):
-    """What can be exported."""
-
     SFT = "sft"
     DPO = "dpo"
     KTO = "kto"

@@ -33,8 +33,6 @@ LOOK_SECONDS = 0.5
 
 
 class JobAction(StrEnum):
-    """What can be done with jobs."""
-
     LIST = "list"
     SHOW = "show"
     RETRY = "retry"

@@ -141,8 +141,6 @@ class Routes:
 
 
 class Api:
-    """The API over one world."""
-
     def __init__(self, world: World, routes: Sequence[Route]) -> None:
         self._world = world
         self._routes = routes

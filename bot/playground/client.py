@@ -148,7 +148,6 @@ class Maintainer:
         return [_check(each) for each in found["check_runs"]]
 
     def read(self, repository: str, path: str, ref: str) -> str:
-        """A file's text."""
         found = self.request("GET", f"/repos/{repository}/contents/{quote(path)}?ref={quote(ref)}")
         return base64.b64decode(found["content"]).decode()
 
@@ -196,7 +195,6 @@ class Maintainer:
         return str(self.request("PUT", f"/repos/{repository}/pulls/{number}/merge", {})["sha"])
 
     def mark_ready(self, repository: str, number: int) -> None:
-        """Take a pull request out of draft."""
         node = self.request("GET", f"/repos/{repository}/pulls/{number}")["node_id"]
         self.graphql(_MARK_READY, {"id": node})
 

@@ -114,11 +114,9 @@ class DemoEnvironment:
     measured: list[tuple[str, str]] = field(default_factory=list)
 
     def say(self, text: str) -> None:
-        """One line of the report."""
         self.out.print(f"[bold]•[/] {escape(text)}")
 
     def chapter(self, text: str) -> None:
-        """A heading."""
         self.out.print()
         self.out.rule(f"[bold]{escape(text)}[/]", align="left")
 

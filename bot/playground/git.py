@@ -61,8 +61,6 @@ def git(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = Non
 
 
 class BareRepository:
-    """One bare repository."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -145,7 +143,6 @@ class BareRepository:
         return found[1] if found[:1] == ["blob"] else None
 
     def read(self, sha: str, path: str) -> bytes | None:
-        """The file's bytes at a commit."""
         found = self.blob(sha, path)
         return self.run("cat-file", "blob", found) if found else None
 

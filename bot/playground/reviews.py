@@ -117,7 +117,6 @@ def delete_review_comment(call: ApiCall) -> None:
 
 
 def begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
-    """A new thread with one comment."""
     begun = HostedThread(id=world.next_id(), pull=made.pull)
     made.pull.threads.append(begun)
     return _add_to_thread(world, begun, made, body, anchor)

@@ -60,8 +60,6 @@ class WebApplication(FastAPI):
 
 
 class WebEndpoints:
-    """The endpoints, over one store."""
-
     def __init__(
         self,
         settings: WebSettings,

@@ -30,8 +30,6 @@ MAX_COMMANDS = 10
 
 
 class Verb(StrEnum):
-    """The commands."""
-
     FIX = "fix"
     ASK = "ask"
     EXPLAIN = "explain"

@@ -98,8 +98,6 @@ class EventPull(_Partial, frozen=True, kw_only=True):
 
 
 class TextBefore(_Partial, frozen=True, kw_only=True):
-    """The text before an edit."""
-
     text: str | None = msgspec.field(name="from", default=None)
 
 

@@ -29,8 +29,6 @@ _ELSEWHERE = "not at the requested version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedWheel:
-    """One wheel of an environment."""
-
     name: str
     version: str
     file: RemoteFile

@@ -266,11 +266,9 @@ class MintingClient:
         return minted
 
     def identity(self) -> AppIdentity:
-        """The App's id and slug."""
         return self._ask(IdentifyApp(), AppIdentity)
 
     def examine(self) -> AppExamination:
-        """What GitHub says of the App."""
         return self._ask(ExamineApp(), AppExamination)
 
     def deliveries(self, cursor: str) -> HookLogPage:

@@ -16,7 +16,6 @@ LONGEST_PATCH = 20_000
 
 
 def fix_title(failure: Failure, path: str) -> str:
-    """The title of a pull request that repairs a failure."""
     return _title(f"Fix {words(failure.error_type)} in {words(path)}")
 
 
@@ -30,7 +29,6 @@ def _title(text: str) -> str:
 
 
 def fix_commit(failure: Failure, path: str, issue: int, *, skip_ci: bool) -> str:
-    """The message of the commit that carries a repair."""
     tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
     title = f"{fix_title(failure, path)}{SKIP_CI if skip_ci else ''}"
     return f"{title}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"

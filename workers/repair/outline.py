@@ -67,7 +67,6 @@ class Outline:
 
 
 def body_lines(function: FunctionNode) -> range:
-    """The lines of a function's body."""
     return range(max(function.lineno + 1, function.body[0].lineno), last_line(function) + 1)
 
 

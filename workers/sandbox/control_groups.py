@@ -28,8 +28,6 @@ ENTER = 'echo 0 > "$0" && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class ControlGroup:
-    """The group of one run."""
-
     path: Path
 
     def entering(self, command: Sequence[str]) -> list[str]:
@@ -42,7 +40,6 @@ class ControlGroup:
         return int(events["oom_kill"]) > 0
 
     def kill(self) -> None:
-        """Kill every process of the run."""
         with suppress(OSError):  # cgroup.kill came with Linux 5.14
             (self.path / "cgroup.kill").write_text("1", encoding="ascii")
 

@@ -144,8 +144,6 @@ class Mark:
 
 
 class param:  # noqa: N801 - as pytest calls it
-    """One row of parameters."""
-
     def __init__(self, *values: object, marks: object = (), **_more: object) -> None:
         if marks:
             raise Unsupported

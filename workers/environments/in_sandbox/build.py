@@ -119,13 +119,11 @@ def new_files(before: set[str]) -> dict[str, str]:
 
 
 def read(path: str) -> bytes:
-    """The content of a file."""
     with open(path, "rb") as stream:
         return stream.read()
 
 
 def encoded(content: bytes) -> str:
-    """Base64."""
     return base64.b64encode(content).decode("ascii")
 
 

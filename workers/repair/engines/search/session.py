@@ -109,7 +109,6 @@ class SearchSession:
 
     @property
     def test_runs(self) -> int:
-        """How often tests were run so far."""
         return self.prover.runs.count + self._pool.test_runs
 
     def proposed(
