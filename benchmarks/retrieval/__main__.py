@@ -1,6 +1,6 @@
 """Whether retrieval finds what it is asked for.
 
-`import gitbugs|defects4j|history PATH… --into DIR` makes sets of clones; `quality --data DIR` gives hit@5 on each.
+`import defects4j|history CLONE… --into DIR` makes sets of clones; `quality --data DIR` gives hit@5 on each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__)
     commands = parser.add_subparsers(dest="what", required=True)
     making = commands.add_parser("import", help="make sets of what others published")
-    making.add_argument("kind", choices=("gitbugs", "defects4j", "history"))
+    making.add_argument("kind", choices=("defects4j", "history"))
     making.add_argument("paths", type=Path, nargs="+", metavar="CLONE")
     making.add_argument("--into", type=Path, required=True, metavar="DIR")
     asking = commands.add_parser("quality", help="hit@5 by words, by meaning and by both")
@@ -43,7 +43,7 @@ def _import(kind: str, paths: Sequence[Path], into: Path) -> None:
         importers.history(paths, into)
         return
     for path in paths:
-        {"gitbugs": importers.reports, "defects4j": importers.logs}[kind](path, into)
+        importers.logs(path, into)
 
 
 def _quality(parser: argparse.ArgumentParser, data: Path, embedder: Embedder) -> None:

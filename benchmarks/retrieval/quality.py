@@ -22,7 +22,6 @@ from memory.retrieval.index import (
     FOCUS,
     HybridIndex,
     Matrix,
-    ViewWeights,
     WordIndex,
     best,
     terms,
@@ -84,13 +83,9 @@ def read(path: Path) -> Asked:
     )
 
 
-REPORTS = ViewWeights(words=1.0, focus_words=1.0, whole=2.0, focus=1.0)
-"""The focus of a report is its title. On prose the meaning leads."""
-
 HITS = 5
-PROSE, CODE = 1000, 600
-"""So many characters behind the title of a report, or of a failure's text, are embedded: the model reads 256 pieces of words,
-which prose has fewer of than code."""
+EMBEDDED = 600
+"""So many characters of a text are embedded: the model reads 256 pieces of words."""
 
 Floats = NDArray[np.float32]
 
@@ -132,8 +127,7 @@ class Kept:
 
 def measured(data: Asked, embed: Callable[[Sequence[str]], Floats]) -> Quality:
     """Search one set by each single view and by the product's hybrid."""
-    weights = REPORTS if data.name.startswith("reports") else FAILURES
-    ways = _Ways(data.cases, weights, embed)
+    ways = _Ways(data.cases, embed)
     found = ways.asked(data.questions, embed)
     answers = [set(question.answers) for question in data.questions]
     hits = {
@@ -157,19 +151,18 @@ def _mean(samples: Numbers) -> Numbers:
 class _Ways:
     """The same cases, searched by words, by meaning, and by the product's index."""
 
-    def __init__(self, cases: Sequence[Case], weights: ViewWeights, embed: Callable[[Sequence[str]], Floats]) -> None:
-        self._reports = weights is REPORTS
+    def __init__(self, cases: Sequence[Case], embed: Callable[[Sequence[str]], Floats]) -> None:
         cases = sorted(cases, key=lambda case: case.at)
         self._ids = [case.id for case in cases]
         texts = [f"{case.says}\n{case.where}\n{case.done}".strip() for case in cases]
-        whole = embed(self._cut(texts))
-        focus = embed(self._cut([self._focus(case.says, f"{case.where} {case.done}".strip()) for case in cases]))
+        whole = embed(_cut(texts))
+        focus = embed(_cut([f"{case.where} {case.done}".strip() or case.says for case in cases]))
         self._times = np.array([case.at for case in cases])
         self._words = WordIndex([terms(text) for text in texts])
         self._dense = Matrix(whole.shape[1])
         self._dense.add(whole)
         vectors = {WHOLE: dict(zip(self._ids, whole, strict=True)), FOCUS: dict(zip(self._ids, focus, strict=True))}
-        self._index = HybridIndex(whole.shape[1], weights, lambda view, _ids: vectors[view])
+        self._index = HybridIndex(whole.shape[1], FAILURES, lambda view, _ids: vectors[view])
         entries = [_entry(case, text) for case, text in zip(cases, texts, strict=True)]
         self._index.add(entries, whole)
 
@@ -178,8 +171,8 @@ class _Ways:
     ) -> dict[str, list[list[str]]]:
         """The first ids that each way finds for each question."""
         texts = [f"{each.says}\n{each.where}".strip() for each in questions]
-        focused = [self._focus(each.says, each.where) for each in questions]
-        whole, focus = embed(self._cut(texts)), embed(self._cut(focused))
+        focused = [each.where or each.says for each in questions]
+        whole, focus = embed(_cut(texts)), embed(_cut(focused))
         found: dict[str, list[list[str]]] = {"dense": [], "BM25": [], "hybrid": []}
         for row, question in enumerate(questions):
             allowed = self._times <= question.at
@@ -192,18 +185,12 @@ class _Ways:
             found["hybrid"].append([hit.id for hit in hits if hit.id != question.id])
         return found
 
-    def _cut(self, texts: Sequence[str]) -> list[str]:
-        if self._reports:
-            halves = (text.partition("\n") for text in texts)
-            return [f"{title}{end}{detail[:PROSE]}" for title, end, detail in halves]
-        return [text[:CODE] for text in texts]
-
     def _named(self, rows: Sequence[int], question: Question) -> list[str]:
         return [self._ids[row] for row in rows if self._ids[row] != question.id]
 
-    def _focus(self, says: str, where: str) -> str:
-        """A report's title; of a failure, where it happened."""
-        return says if self._reports else where or says
+
+def _cut(texts: Sequence[str]) -> list[str]:
+    return [text[:EMBEDDED] for text in texts]
 
 
 def _until(at: int) -> Callable[[IndexEntry], bool]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.retrieval.importers import logs, reports
+from benchmarks.retrieval.importers import logs
 from benchmarks.retrieval.quality import Case, Question, read, write
 
 ROOT = Path(__file__).parents[2]
@@ -32,23 +32,11 @@ def test_it_says_what_is_found(tmp_path: Path) -> None:
     words = ("basket total", "header parser", "token stream", "empty mean")
     cases = [Case(id=f"c{n}", says=f"{words[n % 4]} {n}", where=f"{words[n % 3]} line {n}") for n in range(40)]
     questions = [Question(id=f"q{n}", says=cases[n].says, where=cases[n].where, answers=(f"c{n}",)) for n in range(8)]
-    write(tmp_path / "reports-tiny.jsonl", cases, questions)
+    write(tmp_path / "tiny.jsonl", cases, questions)
     told = run("quality", "--data", str(tmp_path), home=tmp_path)
     assert re.search(r"hit@5 of 8 questions over 40 cases\n  dense +\d", told), told
     assert re.search(r"hybrid +1\.000", told), told
     assert re.search(r"^  commit \w+(\+changes)?, Python 3", told, re.MULTILINE)
-
-
-def test_duplicates_of_duplicates_answer_each_other(tmp_path: Path) -> None:
-    """Pairs of reports become groups; a report whose other half is not there asks nothing."""
-    folder = tmp_path / "clone" / "shop"
-    folder.mkdir(parents=True)
-    (folder / "shop_bugs.csv").write_text("Summary,Issue id,Description\na,1,x\nb,2,y\nc,3,z\nd,4,\n")
-    (folder / "shop_bugs-combined.csv").write_text('Issue id,Duplicate id\n1,2\n3,"2, 9"\n4,9\n')
-    reports(tmp_path / "clone", tmp_path / "sets")
-    made = read(tmp_path / "sets" / "reports-shop.jsonl")
-    assert {q.id: q.answers for q in made.questions} == {"1": ("2", "3"), "2": ("1", "3"), "3": ("1", "2")}
-    assert len(made.cases) == 4
 
 
 def test_a_failing_log_is_told_in_short(tmp_path: Path) -> None:
@@ -65,8 +53,7 @@ def test_a_failing_log_is_told_in_short(tmp_path: Path) -> None:
             "--- a/org/Cart.java\n+++ b/org/Cart.java\n@@ -1 +1 @@\n-a\n+b\n"
         )
     logs(tmp_path, tmp_path / "sets")
-    (one, _) = read(tmp_path / "sets" / "logs-to-same-file.jsonl").questions
+    one, _ = read(tmp_path / "sets" / "logs-to-fix.jsonl").questions
     assert (one.says, one.where, one.answers) == (
-        "java.lang.Error: expected <number> apples", "Cart.total CartTest testTotal", ("Shop-2",)
+        "java.lang.Error: expected <number> apples", "Cart.total CartTest testTotal", ("fix-Shop-1",)
     )  # fmt: skip
-    assert read(tmp_path / "sets" / "logs-to-fix.jsonl").questions[0].answers == ("fix-Shop-1",)
