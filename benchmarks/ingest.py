@@ -94,7 +94,7 @@ def _request(number: int, body: bytes) -> bytes:
 
 @dataclass(kw_only=True)
 class Answers:
-    """What came back: the seconds that each answer took, and its status by the number of its delivery."""
+    """What came back: the seconds of each answer, and its status by the number of its delivery."""
 
     seconds: list[float] = field(default_factory=list)
     statuses: dict[int, str] = field(default_factory=dict)
@@ -363,7 +363,7 @@ def overload(connections: int, count: int) -> None:
 
 
 def ask_health(port: int, ended: threading.Event) -> list[float]:
-    """The seconds that /healthz took, each time on a connection of its own, until the end."""
+    """The seconds of each answer of /healthz, each time on a connection of its own, until the end."""
     seconds = []
     while not ended.wait(0.1):
         begun = time.perf_counter()

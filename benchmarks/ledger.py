@@ -190,12 +190,12 @@ def database(kind: str) -> Iterator[str]:
 def one_by_one(events: int, scale: Scale, seed: int) -> str:
     """The digest of a table to which every entry was added by itself, in another order, retractions first among them."""
     sums: Sums = {}
-    told = list(history(events, scale, seed))
-    random.Random(seed + 1).shuffle(told)
-    for event in told:
+    shuffled = list(history(events, scale, seed))
+    random.Random(seed + 1).shuffle(shuffled)
+    for event in shuffled:
         if event.verdict is not None and event.retracted:
             totals.fold(sums, rewards.contributions_of_feedback(*event.verdict[:-1], -1))
-    for event in told:
+    for event in shuffled:
         totals.fold(sums, rewards.contributions_of_outcomes(*event.judgement))
         if event.verdict is not None:
             totals.fold(sums, rewards.contributions_of_feedback(*event.verdict))
@@ -231,7 +231,7 @@ def rebuild(kind: str, events: int, scale: Scale, runs: int) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """The seconds that something took."""
+    """The seconds of one call."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
@@ -241,11 +241,11 @@ def read_bare(store: Store) -> None:
     """Read the columns that a rebuild needs, row by row, and do nothing with them."""
     about = [decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "chosen")]
     judged = select(*about, outcomes.c.target_millionths).join(outcomes)
-    heard = select(*about, signals.c.kind, signals.c.actor, signals.c.weight_millionths, signals.c.retracts).join(
+    signalled = select(*about, signals.c.kind, signals.c.actor, signals.c.weight_millionths, signals.c.retracts).join(
         signals
     )
     with store.database.reading() as connection:
-        for query in (judged, heard):
+        for query in (judged, signalled):
             for _ in connection.execute(query.execution_options(yield_per=1000)):
                 pass
 
@@ -273,12 +273,12 @@ class Load:
 
 WARM_UP = 50
 
-Took = tuple[float, float]
+Cost = tuple[float, float]
 """The milliseconds of one choice, and of the processor for it on our side."""
 
 
-def work(load: Load) -> list[Took]:
-    """Choose again and again; what each choice took: read the table, draw, append the decision."""
+def work(load: Load) -> list[Cost]:
+    """Choose again and again; what each choice costs: read the table, draw, append the decision."""
     rng = random.Random(load.seed)
     with open_store(load.url) as store:
         chooser = learner(store, load.seed, load.at)
@@ -288,27 +288,27 @@ def work(load: Load) -> list[Took]:
 
         for _ in range(WARM_UP if load.at == AT else 0):
             choose()
-        took = []
+        costs = []
         for _ in range(load.choices):
             if load.rate:
                 time.sleep(rng.expovariate(load.rate))
             busy = time.process_time()
-            took.append((1000 * timed(choose), 1000 * (time.process_time() - busy)))
-    return took
+            costs.append((1000 * timed(choose), 1000 * (time.process_time() - busy)))
+    return costs
 
 
-def arithmetic(url: str, scale: Scale, choices: int) -> list[Took]:
+def arithmetic(url: str, scale: Scale, choices: int) -> list[Cost]:
     """What the policy alone takes, on what was read before."""
     rng = random.Random(0)
-    took = []
+    costs = []
     with open_store(url) as store:
         for _ in range(choices):
             state = scale.state(rng)
             known = learner(store, 0).cells(state)
             begun, busy = time.perf_counter(), time.process_time()
             q_table.choose(state, STRATEGIES, known, {}, rng, arm=Arm.LEARNED)
-            took.append((1000 * (time.perf_counter() - begun), 1000 * (time.process_time() - busy)))
-    return took
+            costs.append((1000 * (time.perf_counter() - begun), 1000 * (time.process_time() - busy)))
+    return costs
 
 
 def decide(kind: str, events: int, scale: Scale, workers: int, choices: int) -> None:
@@ -329,23 +329,21 @@ def decide(kind: str, events: int, scale: Scale, workers: int, choices: int) -> 
         }
     show(
         f"decide: {rows} rows in the table on {kind}, {len(STRATEGIES)} strategies",
-        [(f"{name}, ms", quantiles(took)) for name, took in found.items()],
+        [(f"{name}, ms", quantiles(costs)) for name, costs in found.items()],
     )
 
 
-def measure(url: str, scale: Scale, workers: int, choices: int, rate: float) -> list[Took]:
-    """What every choice of all workers together took."""
+def measure(url: str, scale: Scale, workers: int, choices: int, rate: float) -> list[Cost]:
+    """What every choice of all workers together costs."""
     loads = [Load(url=url, scale=scale, choices=choices, rate=rate, seed=number) for number in range(workers)]
     with multiprocessing.get_context("spawn").Pool(workers) as processes:
-        return [each for took in processes.map(work, loads, chunksize=1) for each in took]
+        return [each for costs in processes.map(work, loads, chunksize=1) for each in costs]
 
 
-def quantiles(took: Sequence[Took]) -> str:
+def quantiles(costs: Sequence[Cost]) -> str:
     """Median and 99th percentile of the time, and the median of the processor's."""
-    middle, high = np.percentile([each for each, _ in took], [50, 99]).tolist()
-    return (
-        f"p50 {middle:.2f}, p99 {high:.2f}, processor {np.median([busy for _, busy in took]):.2f} ({len(took)} choices)"
-    )
+    middle, high = np.percentile([each for each, _ in costs], [50, 99]).tolist()
+    return f"p50 {middle:.2f}, p99 {high:.2f}, processor {np.median([busy for _, busy in costs]):.2f} ({len(costs)} choices)"
 
 
 def main() -> None:

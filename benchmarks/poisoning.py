@@ -33,7 +33,7 @@ Odds = Mapping[str, float]
 
 @dataclass
 class Clock:
-    """A time that passes when it is told to: an attacker has all the patience in the world."""
+    """A time that passes on command: an attacker has all the patience in the world."""
 
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -147,10 +147,10 @@ def flood(here: Town, signals: int) -> int:
     """The same within a minute; how many of them kept any weight."""
     weights = []
     for _ in range(signals):
-        heard = here.learner.record_signal(
+        recorded = here.learner.record_signal(
             here.decide(EVIL, GOOD).id, SignalKind.REJECTED, MALLORY, Permission.ADMIN, "comment:1"
         )
-        weights.append(heard.weight if heard else 0.0)
+        weights.append(recorded.weight if recorded else 0.0)
     return sum(1 for weight in weights if weight)
 
 

@@ -138,7 +138,7 @@ def write_elsewhere(histories: Sequence[Sequence[PastFinding]]) -> None:
 # ── Measure ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def said(each: ComparedRanking) -> str:
+def times_of(each: ComparedRanking) -> str:
     """The share with its interval, the volume, and the share over that of a draw by lot."""
     share = each.share
     return f"{share.estimate:6.1%} ({share.low:.1%} to {share.high:.1%}) of {each.comments:.0f}, {each.times_lot:.2f} times lot"
@@ -151,9 +151,9 @@ def report(name: str, found: Backtest) -> tuple[bool, bool, bool, bool]:
     """
     alone, carried = found.conclusion, found.carried
     rows = [
-        ("lot", said(alone.of(LOT))),
+        ("lot", times_of(alone.of(LOT))),
         *(
-            (ranking, f"{said(alone.of(ranking))}; carried over {said(carried.of(ranking))}")
+            (ranking, f"{times_of(alone.of(ranking))}; carried over {times_of(carried.of(ranking))}")
             for ranking in (OURS, UNTAUGHT, *SIMPLE, ORACLE)
         ),
     ]

@@ -86,15 +86,15 @@ def spans(directory: Path) -> list[Span]:
     """The sizes of the last commits together, for each number of them."""
     found = []
     for commits in range(1, MAX_COMMITS + 1):
-        told = subprocess.run(
+        done = subprocess.run(
             ("git", "-C", str(directory), "diff", "--shortstat", f"HEAD~{commits}", "HEAD"),
             capture_output=True,
             text=True,
             check=False,
         )
-        if told.returncode:
+        if done.returncode:
             break
-        files, *changed = (int(number) for number in re.findall(r"(\d+) (?:file|ins|del)", told.stdout) or ("0",))
+        files, *changed = (int(number) for number in re.findall(r"(\d+) (?:file|ins|del)", done.stdout) or ("0",))
         found.append(Span(commits=commits, files=files, lines=sum(changed)))
     return found
 

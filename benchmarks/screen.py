@@ -40,7 +40,7 @@ RIGHT, WRONG = "return tuple(collections.deque(seq, n))", "return tuple(collecti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """Verdicts by candidate, and the seconds that they took; `opening` is what had to be done before the first."""
+    """Verdicts by candidate, and their seconds; `opening` is what had to be done before the first."""
 
     plausible: dict[tuple[str, str], bool]
     seconds: float
@@ -53,7 +53,7 @@ class Timed:
 
     @property
     def rate_with_opening(self) -> float:
-        """Candidates per second, all told."""
+        """Candidates per second, with the time of the opening."""
         return len(self.plausible) / (self.seconds + self.opening)
 
 
@@ -70,7 +70,7 @@ class Run:
     def alike(self) -> int:
         """How many verdicts are the same all four ways."""
         ways = (self.forks.plausible, self.shared.plausible, self.cores.plausible)
-        return sum(all(way[key] == told for way in ways) for key, told in self.fresh.plausible.items())
+        return sum(all(way[key] == passes for way in ways) for key, passes in self.fresh.plausible.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,14 +136,14 @@ def screened(tried: Subject, judges: int, *, together: bool) -> Timed:
         opened = time.perf_counter()
         verdicts = list(screen.verdicts(tried.candidates, deadline=lambda: False))
         ended = time.perf_counter()
-    return Timed(plausible=_told(verdicts), seconds=ended - opened, opening=opened - begun)
+    return Timed(plausible=_plausible(verdicts), seconds=ended - opened, opening=opened - begun)
 
 
 def apart(tried: Subject) -> Timed:
     """Every candidate in a fresh process of its own."""
     begun = time.perf_counter()
     verdicts = [_apart(tried, candidate) for candidate in tried.candidates]
-    return Timed(plausible=_told(verdicts), seconds=time.perf_counter() - begun)
+    return Timed(plausible=_plausible(verdicts), seconds=time.perf_counter() - begun)
 
 
 def _apart(tried: Subject, candidate: Candidate) -> ScreenVerdict:
@@ -153,7 +153,7 @@ def _apart(tried: Subject, candidate: Candidate) -> ScreenVerdict:
     return verdict_from(candidate, run.report, tried.wanted)
 
 
-def _told(verdicts: list[ScreenVerdict]) -> dict[tuple[str, str], bool]:
+def _plausible(verdicts: list[ScreenVerdict]) -> dict[tuple[str, str], bool]:
     return {(v.candidate.path, v.candidate.source): v.plausible for v in verdicts}
 
 

@@ -155,9 +155,9 @@ def main() -> None:
     for path in given.clones:
         for change in changes_of(path, chosen(Clone(path), given.most, given.newest), changes):
             changes.append(change)
-            said = f"{sum(map(len, change.untested.values()))} of {sum(map(len, change.lines.values()))} lines"
+            part = f"{sum(map(len, change.untested.values()))} of {sum(map(len, change.lines.values()))} lines"
             print(
-                f"{change.clone} {change.commit[:10]}: {said if change.known else 'not known'}",
+                f"{change.clone} {change.commit[:10]}: {part if change.known else 'not known'}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -127,7 +127,7 @@ def memory_mb(pid: int, what: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderPressure:
-    """The web process under slow clients: its memory, how they ended, and the deliveries with the seconds they took."""
+    """The web process under slow clients: its memory, how they ended, and the deliveries with the seconds of each."""
 
     before_mb: float
     peak_mb: float

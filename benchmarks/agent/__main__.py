@@ -40,7 +40,7 @@ MARK = "made"
 def cases_of(given: argparse.Namespace, folder: Path) -> list[Case]:
     """So many cases of the suite as are asked for, in an order that the seed says. Raises BadRun.
 
-    Those that are made of somebody's data lie below the run's folder, so that a resumed run has the same.
+    Those that are made of data that a user gives lie below the run's folder, so that a resumed run has the same.
     """
     try:
         found = _SUITES[given.suite](given, folder / "cases")
@@ -118,7 +118,7 @@ def parser_of(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--suite", choices=SUITES, required=True)
     _add_data(parser)
     _add_setting(parser)
-    parser.add_argument("--run-name", required=True, metavar="NAME", help=f"its state stands in {HOME}/NAME")
+    parser.add_argument("--run-name", required=True, metavar="NAME", help=f"its state is in {HOME}/NAME")
     parser.add_argument("--into", type=Path, default=HOME, metavar="DIR", help="where runs stand")
     parser.add_argument("--num-trials", type=_above_0, default=1, help="each goes over all cases again")
     parser.add_argument("--resume", action="store_true", help="keep what is finished and do the rest")
@@ -225,7 +225,7 @@ def main(words: Sequence[str]) -> int:
         print(problem, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("broken off; what is finished stands, and --resume goes on", file=sys.stderr)
+        print("broken off; what is finished is kept, and --resume goes on", file=sys.stderr)
         return STOPPED
 
 

@@ -110,8 +110,8 @@ def _aligned(trials: Sequence[Trial]) -> list[tuple[str, str]]:
     rows = [HEAD, *(trial.cells() for trial in trials)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     names = ["", *(f"trial {trial.number}" for trial in trials)]
-    told = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return list(zip(names, told, strict=True))
+    lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return list(zip(names, lines, strict=True))
 
 
 def notes(plan: Plan, records: Sequence[Record], paid: tuple[int, int]) -> list[str]:
@@ -172,7 +172,7 @@ class Pairs:
         apart, fewer = self.ours + self.theirs, min(self.ours, self.theirs)
         return min(1.0, 2.0 * sum(comb(apart, k) for k in range(fewer + 1)) / 2.0**apart)
 
-    def told(self) -> str:
+    def shown(self) -> str:
         """In words; that nothing is shown where it is not."""
         verdict = "a difference" if self.p < LEVEL else "no difference shown"
         return f"both {self.both}, A alone {self.ours}, B alone {self.theirs}, neither {self.neither}; p = {self.p:.3f}: {verdict}"
@@ -217,13 +217,13 @@ def _solved(plan: Plan, records: Sequence[Record]) -> Solved:
 
 def _of_trial(trial: int, shared: Sequence[tuple[int, str]], one: Solved, other: Solved) -> str:
     keys = [key for key in shared if key[0] == trial]
-    return pairs([one[key] for key in keys], [other[key] for key in keys]).told()
+    return pairs([one[key] for key in keys], [other[key] for key in keys]).shown()
 
 
 def _ever(shared: Sequence[tuple[int, str]], one: Solved, other: Solved) -> str:
     cases = sorted({case for _, case in shared})
     ours, theirs = ({case for trial, case in shared if solved[trial, case]} for solved in (one, other))
-    return pairs([case in ours for case in cases], [case in theirs for case in cases]).told()
+    return pairs([case in ours for case in cases], [case in theirs for case in cases]).shown()
 
 
 def _overall(shared: Sequence[tuple[int, str]], one: Solved, other: Solved) -> str:

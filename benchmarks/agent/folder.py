@@ -6,7 +6,7 @@ next case begins, and a last line that was cut off is dropped with everything th
 A case works on a copy of the memory. Once it has ended, the copy gets its name, and only then the record that names it is
 written. So a case that was broken off leaves nothing to be counted twice or to be remembered when it is tried again: its
 copy is thrown away, whatever stood in it. Deleting by the task's id would do the same only as long as every table knows
-of it, and sums of the policy could not be told apart any more.
+of it, and sums of the policy could not be distinguished any more.
 
 What was paid is no part of that: the accounts are a store of their own, which every call enters before it is made.
 """
@@ -153,7 +153,7 @@ HOME = Path(".cache/agent")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a run stands."""
+    """The progress of a run."""
 
     path: Path
 

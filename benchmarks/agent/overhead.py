@@ -105,7 +105,7 @@ class Repeated:
         self._http = httpx.Client()
 
     def reply(self, ask: ModelRequest) -> ModelReply:
-        """The model's own reply; `aside` is all the time that the repetitions took."""
+        """The model's own reply; `aside` is all the time of the repetitions."""
         reply = self.model.reply(ask)
         self.aside += _timed(lambda: self._repeat(ask))
         return reply
@@ -197,8 +197,8 @@ def _times(found: Sequence[Steps], tail: int) -> list[tuple[str, str]]:
         f"a step beyond bare HTTP (goal: under {GOAL:.0f})": beyond,
         f"the same, last {tail} steps": [each[-tail:] for each in beyond],
     }
-    told = [(name, spread([float(np.median(each)) for each in values])) for name, values in rows.items()]
+    lines = [(name, spread([float(np.median(each)) for each in values])) for name, values in rows.items()]
     return [
-        *told,
+        *lines,
         ("a step beyond bare HTTP, 99th percentile", spread([float(np.percentile(each, 99)) for each in beyond])),
     ]

@@ -93,8 +93,8 @@ def paid(accounts: Store) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Took:
-    """What came of a case, and what it took."""
+class CaseRun:
+    """What came of a case, and its costs."""
 
     outcome: Outcome
     attempts: int = 0
@@ -116,34 +116,34 @@ class Trier:
     embedder: Embedder
     tiers: Mapping[Tier, PricedModel]
 
-    def tried(self, case: Case, trial: int, home: Path) -> Took:
+    def tried(self, case: Case, trial: int, home: Path) -> CaseRun:
         """What comes of a case with the memory under `home`. Raises Halted between two calls of the model."""
         begun = time.monotonic()
         context = self._context(case, trial, home)
         task_id = f"{self.run}/{trial}/{case.id}"
         try:
-            took = self._took(case, task_id, context)
+            ended = self._ended(case, task_id, context)
             spent = next((each for each in context.store.calls.by_task() if each.task_id == task_id), None)
         finally:
             context.store.close()
         tokens, micros = (spent.tokens, spent.micros) if spent else (0, 0)
-        return replace(took, tokens=tokens, micros=micros, seconds=round(time.monotonic() - begun, 2))
+        return replace(ended, tokens=tokens, micros=micros, seconds=round(time.monotonic() - begun, 2))
 
     def _context(self, case: Case, trial: int, home: Path) -> Context:
         settings = self.settings.model_copy(update={"home": home, "budget_seconds": case.budget_seconds})
         context = open_context(settings, embedder=self.embedder).for_task(f"{trial}:{case.id}")
         return replace(context, models=models_of(settings, context.store, context.clock, context.rng, tiers=self.tiers))
 
-    def _took(self, case: Case, task_id: str, context: Context) -> Took:
+    def _ended(self, case: Case, task_id: str, context: Context) -> CaseRun:
         try:
             repaired = self._repaired(case, task_id, context)
             right = judged(case, repaired, context)
         except ApprenticeError as problem:
-            return Took(outcome=Outcome.DID_NOT_RUN, problem=str(problem))
+            return CaseRun(outcome=Outcome.DID_NOT_RUN, problem=str(problem))
         if repaired.status is RepairStatus.NOTHING_FAILING:
-            return Took(outcome=Outcome.DID_NOT_RUN, problem="nothing fails before the repair")
+            return CaseRun(outcome=Outcome.DID_NOT_RUN, problem="nothing fails before the repair")
         proven, last = repaired.proven, repaired.attempts[-1:]
-        return Took(
+        return CaseRun(
             outcome=_outcome(proven is not None, right),
             attempts=len(repaired.attempts),
             steps=sum(each.candidates for each in repaired.attempts if each.strategy in self.plan.strategies),
@@ -190,7 +190,7 @@ def turns(plan: Plan, cases: Sequence[Case], trials: int) -> list[Turn]:
 
 
 def run(folder: Folder, plan: Plan, cases: Sequence[Case], trials: int, trier: Trier) -> None:
-    """Do what is not finished yet. Raises Halted between two calls of the model; what is finished stands."""
+    """Do what is not finished yet. Raises Halted between two calls of the model; what is finished is kept."""
     records = folder.records
     known = {(record.trial, record.case) for record in records}
     left = [turn for turn in turns(plan, cases, trials) if (turn.trial, turn.case.id) not in known]
@@ -198,21 +198,23 @@ def run(folder: Folder, plan: Plan, cases: Sequence[Case], trials: int, trier: T
     with folder.log() as log:
         for turn in left:
             store = records[-1].store if records else ""
-            took = trier.tried(turn.case, turn.trial, folder.copy_of(store))
+            ended = trier.tried(turn.case, turn.trial, folder.copy_of(store))
             if plan.memory and not turn.held_out:
                 store = folder.keep(f"{turn.trial:03}-{len(records):05}")
-            records.append(_record(turn, took, store))
+            records.append(_record(turn, ended, store))
             log.append(records[-1])
             folder.tidy(records)
-            print(_told(records[-1]), file=sys.stderr)
+            print(_line_of(records[-1]), file=sys.stderr)
 
 
-def _record(turn: Turn, took: Took, store: str) -> Record:
+def _record(turn: Turn, ended: CaseRun, store: str) -> Record:
     return Record(
-        trial=turn.trial, case=turn.case.id, held_out=turn.held_out, store=store, commit=commit(), **asdict(took)
+        trial=turn.trial, case=turn.case.id, held_out=turn.held_out, store=store, commit=commit(), **asdict(ended)
     )
 
 
-def _told(record: Record) -> str:
-    said = record.problem or f"{record.strategy}, {record.steps} steps, {record.tokens} tokens, {record.seconds:.1f} s"
-    return f"trial {record.trial}, {record.case}: {record.outcome} ({said})"
+def _line_of(record: Record) -> str:
+    summary = (
+        record.problem or f"{record.strategy}, {record.steps} steps, {record.tokens} tokens, {record.seconds:.1f} s"
+    )
+    return f"trial {record.trial}, {record.case}: {record.outcome} ({summary})"

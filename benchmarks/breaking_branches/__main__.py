@@ -128,7 +128,7 @@ def reviewed(branch: Branch, given: argparse.Namespace, all_cases: Cases) -> Res
         oracle.install(given.clones / repository.directory)
         truth = oracle.newly_failing(branch, checkout)
         cold = not (work / "home").exists()
-        said, notes, seconds = _review(checkout, work / "home", given)
+        document, notes, seconds = _review(checkout, work / "home", given)
         return Result(
             branch=branch.name,
             repository=repository.name,
@@ -137,9 +137,9 @@ def reviewed(branch: Branch, given: argparse.Namespace, all_cases: Cases) -> Res
             commit=commit(),
             truth=sorted(truth),
             places={name: sorted(lines) for name, lines in branch.breaking_lines(checkout).items()},
-            said=said,
+            said=document,
             notes=notes,
-            good=sum(oracle.passes_with(patch, truth) for patch in said.patches) if truth else 0,
+            good=sum(oracle.passes_with(patch, truth) for patch in document.patches) if truth else 0,
             seconds=round(seconds, 1),
             cold=cold,
         )
@@ -168,8 +168,8 @@ def _review(checkout: Path, home: Path, given: argparse.Namespace) -> tuple[Docu
     seconds = time.perf_counter() - begun
     watchdog.cancel()
     reading.join()
-    said = msgspec.json.decode(output, type=Document) if output.strip() else Document()
-    return said, lines, seconds
+    document = msgspec.json.decode(output, type=Document) if output.strip() else Document()
+    return document, lines, seconds
 
 
 def summary(results: Sequence[Result]) -> None:
@@ -191,18 +191,18 @@ def summary(results: Sequence[Result]) -> None:
             ("not as they were meant", str(sum(bool(each.truth) != (each.kind is Kind.BREAKS) for each in results))),
             ("seconds, environment there", f"{statistics.median(warm):.0f} (median), {max(warm):.0f} (most)"),
         ],
-        [told(each) for each in results],
+        [line_of(each) for each in results],
     )
 
 
-def told(result: Result) -> str:
-    """One line: what the review said, held against the truth."""
-    said = result.said.tests
-    ending = "no test run" if said is None else f"{len(result.named)} named of {len(result.truth)}"
+def line_of(result: Result) -> str:
+    """One line: the review, compared with the truth."""
+    tests = result.said.tests
+    ending = "no test run" if tests is None else f"{len(result.named)} named of {len(result.truth)}"
     mended = f", {result.good} of {len(result.said.patches)} suggestions mend it" if result.truth else ""
     placed = f", {sum(result.placed)} of {len(result.placed)} lines right" if result.placed else ""
     lacking = (
-        "" if said is None or said.whole else f", not whole: {said.trouble.splitlines()[0] if said.trouble else ''}"
+        "" if tests is None or tests.whole else f", not whole: {tests.trouble.splitlines()[0] if tests.trouble else ''}"
     )
     wrong = "".join(
         f", {word} {each[:3]}" for word, each in (("MISSED", result.missed), ("FALSE", result.false)) if each
@@ -225,7 +225,7 @@ def main() -> None:
                 print(f"{branch.name}: left out: {problem}", file=sys.stderr, flush=True)
                 continue
             given.json.write_bytes(msgspec.json.format(msgspec.json.encode(done)))
-            print(told(done[-1]), file=sys.stderr, flush=True)
+            print(line_of(done[-1]), file=sys.stderr, flush=True)
     chosen = {each.name for each in wanted}
     if results := [each for each in done if each.branch in chosen]:
         summary(results)

@@ -1,4 +1,4 @@
-"""A branch of ours in somebody's repository, as edits: none of the repository's code is kept here."""
+"""A branch of ours in a public repository, as edits: none of the repository's code is kept here."""
 
 from __future__ import annotations
 

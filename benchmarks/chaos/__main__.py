@@ -63,7 +63,7 @@ def report(scenario: Scenario, result: ChaosResult) -> None:
     for title, times in (("to the next job that ends", result.to_next), ("to the end of its own job", result.to_own)):
         if times:
             show(f"seconds from a kill {title}", [_times(*each) for each in times.items()])
-    ends = [(name, f"{took:.0f} s, {minutes:.0f} minutes by the clock") for name, took, minutes in result.outages]
+    ends = [(name, f"{spent:.0f} s, {minutes:.0f} minutes by the clock") for name, spent, minutes in result.outages]
     if ends:
         show("from the end of an outage to an empty queue", ends)
     for name in ("lost", "doubled", "stuck", "silent", "failed"):

@@ -114,12 +114,12 @@ class Watch:
         self._own += [(kind, now, each) for each in jobs]
 
     def _look_on(self) -> None:
-        said = 0.0
+        printed = 0.0
         while not self._stop.wait(LOOK_SECONDS):
             with suppress(StoreError):
                 self.look()
-                if time.monotonic() - said > PROGRESS_SECONDS:
-                    said, kinds = time.monotonic(), unfinished(self.store, but=())
+                if time.monotonic() - printed > PROGRESS_SECONDS:
+                    printed, kinds = time.monotonic(), unfinished(self.store, but=())
                     print(f"{self.ended} jobs ended, {self.leased} run; not ended: {dict(kinds)}", file=sys.stderr)
 
     def look(self) -> None:
@@ -138,7 +138,7 @@ class Watch:
 
 @dataclass(kw_only=True)
 class Killer:
-    """Kills what it is told to, one after the other, in a thread of its own: meanwhile deliveries come in."""
+    """Kills what it is given, one after the other, in a thread of its own: meanwhile deliveries come in."""
 
     fleet: Fleet
     store: Store

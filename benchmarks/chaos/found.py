@@ -58,7 +58,7 @@ def _conversation(issue: HostedIssue, bot: str) -> Iterator[str]:
 
 
 def comments(github: ChaoticGitHub, wrong: Sequence[str]) -> str:
-    """What is said where one of these lines says that something is wrong."""
+    """What is logged where one of these lines says that something is wrong."""
     lines = []
     with github.world.lock:
         for issue in (each for one in github.world.repositories.values() for each in one.issues.values()):
@@ -99,7 +99,7 @@ def _check_runs(repository: HostedRepository, github: ChaoticGitHub) -> Iterator
 
 
 def ends(store: Store, log: str) -> list[JobEnd]:
-    """Every job, and whether its failure was told."""
+    """Every job, and whether its failure was reported."""
     with store.database.reading() as connection:
         query = "SELECT id, kind, state, payload, reason FROM jobs"
         jobs = {row.id: row for row in connection.exec_driver_sql(query)}
@@ -110,14 +110,14 @@ def ends(store: Store, log: str) -> list[JobEnd]:
             kind=row.kind,
             state=JobState(row.state),
             reason=row.reason,
-            told=row.state in (JobState.FAILED, JobState.DEAD)
-            and _told(row.id, bytes(row.payload), row.reason, done, log),
+            reported=row.state in (JobState.FAILED, JobState.DEAD)
+            and _is_reported(row.id, bytes(row.payload), row.reason, done, log),
         )
         for row in jobs.values()
     ]
 
 
-def _told(job_id: str, payload: bytes, reason: str, done: set[str], log: str) -> bool:
+def _is_reported(job_id: str, payload: bytes, reason: str, done: set[str], log: str) -> bool:
     """A user who asked hears of a failure by a job of its own, the operator by a line of the log."""
     job = decode(payload)
     if not isinstance(job, CommandedJob):

@@ -25,13 +25,13 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
-    """A job when nothing is left to do. `told` says that the user who asked, or else the operator's log, heard of its failure."""
+    """A job when nothing is left to do. `reported`: its failure reached the user who asked, or else the log."""
 
     id: str
     kind: str
     state: JobState
     reason: str = ""
-    told: bool = False
+    reported: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class ChaosVerdict:
     stuck: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     failed: tuple[str, ...] = field(default=(), compare=False)
-    """The failures that were told."""
+    """The failures that were reported."""
 
     @property
     def good(self) -> bool:
@@ -51,7 +51,7 @@ class ChaosVerdict:
 
 
 def judge(expected: Mapping[str, Bounds], found: Counter[str], jobs: Sequence[JobEnd]) -> ChaosVerdict:
-    """Compare by name. An effect that nobody expects may not be there, but for those that begin with ONCE."""
+    """Compare by name. An unexpected effect may not be there, but for those that begin with ONCE."""
     ended = [each for each in jobs if each.state in (JobState.FAILED, JobState.DEAD)]
     nothing = Bounds(least=0, most=0)
     most = {name: expected.get(name, Bounds() if name.startswith(ONCE) else nothing).most for name in found}
@@ -61,8 +61,8 @@ def judge(expected: Mapping[str, Bounds], found: Counter[str], jobs: Sequence[Jo
         ),
         doubled=tuple(f"{name}: {count} of {most[name]}" for name, count in found.items() if count > most[name]),
         stuck=tuple(_line(each) for each in jobs if each.state in (JobState.READY, JobState.LEASED)),
-        silent=tuple(_line(each) for each in ended if not each.told),
-        failed=tuple(_line(each) for each in ended if each.told),
+        silent=tuple(_line(each) for each in ended if not each.reported),
+        failed=tuple(_line(each) for each in ended if each.reported),
     )
 
 

@@ -55,7 +55,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChaosResult:
-    """What a run found, and how long it took."""
+    """What a run found, and its duration."""
 
     verdict: ChaosVerdict
     seconds: float

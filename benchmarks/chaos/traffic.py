@@ -156,7 +156,7 @@ class Traffic:
         return found is not None
 
     def _remark(self) -> tuple[Conversation, HostedThread] | None:
-        """A thread of the first review on which nobody did anything yet. A review that GitHub doubled is a later one."""
+        """A thread of the first review without a reaction or an answer. A review that GitHub doubled is a later one."""
         found = self._reviewed()
         if found is None:
             return None
@@ -175,9 +175,9 @@ class Traffic:
         (about, thread), root = found, found[1].comments[0].id
         word = self.rng.choice(("accept", "reject because we want it so"))
         path = f"/repos/{about.repository}/pulls/{about.number}/comments/{root}/replies"
-        said = self.github.act(USER, "POST", path, body=f"@apprentice {word}")
+        comment = self.github.act(USER, "POST", path, body=f"@apprentice {word}")
         self._expect(f"receipt {about} {thread.id}")
-        self._expect(f"signal comment:{said['id']}")
+        self._expect(f"signal comment:{comment['id']}")
         return True
 
     def _resolve(self) -> bool:

@@ -42,11 +42,11 @@ def pipreqs_install(checkout: Path, scratch: Path, names: Mapping[str, str]) -> 
     tool = scratch.parent / "pipreqs"
     if not (tool / "environment" / "bin" / "pipreqs").exists():
         _environment(tool, ("pipreqs",))
-    said = scratch / "requirements.txt"
+    listed = scratch / "requirements.txt"
     with _index(names) as index:
-        asked = ("--mode", "no-pin", "--pypi-server", index, "--savepath", str(said), str(checkout))
+        asked = ("--mode", "no-pin", "--pypi-server", index, "--savepath", str(listed), str(checkout))
         _run((str(tool / "environment" / "bin" / "pipreqs"), "--force", *asked), scratch.parent)
-    return _project(checkout, _environment(scratch, ("pytest", "-r", str(said))))
+    return _project(checkout, _environment(scratch, ("pytest", "-r", str(listed))))
 
 
 def _environment(scratch: Path, wanted: Sequence[str]) -> Path:
@@ -81,7 +81,7 @@ def _run(command: Sequence[str], writable: Path) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NotBuilt(f"{Path(command[0]).name} took longer than {BUILD_SECONDS} s") from None
+        raise NotBuilt(f"{Path(command[0]).name} needed longer than {BUILD_SECONDS} s") from None
     if done.returncode:
         raise NotBuilt(_reason(done.stderr or done.stdout) or f"exit code {done.returncode}")
 

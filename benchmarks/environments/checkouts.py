@@ -15,7 +15,7 @@ class NotBuilt(Exception):
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """A repository at one commit. `tool` is the packaging tool that it stands for."""
+    """A repository at one commit. `tool` is the packaging tool that it represents."""
 
     name: str
     commit: str

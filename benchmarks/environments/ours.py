@@ -19,7 +19,9 @@ from workers.settings import WorkerSettings, load
 
 def ours(checkout: Path, scratch: Path) -> Project:
     """The environment that the product makes, in a home of its own. Raises NotBuilt."""
-    context = open_context(load(WorkerSettings, home=scratch / "home"), embedder=HashedWords(), progress=_told(scratch))
+    context = open_context(
+        load(WorkerSettings, home=scratch / "home"), embedder=HashedWords(), progress=_log_beside(scratch)
+    )
     tree = scratch / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     try:
@@ -32,11 +34,11 @@ def ours(checkout: Path, scratch: Path) -> Project:
         context.store.close()
 
 
-def _told(scratch: Path) -> Callable[[str], None]:
+def _log_beside(scratch: Path) -> Callable[[str], None]:
     """Keeps what the product says beside what is made."""
 
-    def told(line: str) -> None:
+    def log_line(line: str) -> None:
         with (scratch.parent / f"{scratch.name}.log").open("a", encoding="utf-8") as log:
             log.write(f"{line}\n")
 
-    return told
+    return log_line

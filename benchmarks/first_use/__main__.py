@@ -69,14 +69,16 @@ def played(repository: Repository, given: argparse.Namespace, all_sessions: Sess
         desk.lay(command, change)
         begun = time.perf_counter()
         ran = desk.run(command)
-        took = time.perf_counter() - begun
+        spent = time.perf_counter() - begun
         broken = judge.broken_by(change)
         wrong += [
             f"{_named(ran)}: {each}"
             for each in problems(ran, broken, lambda patch: oracle.passes_with(patch, broken))  # noqa: B023  used at once
         ]
         lines.append((ran, normal(ran.err, places), normal(ran.out, places)))
-        print(f"{repository.name}: {_named(ran)}: ends with {ran.code} after {took:.0f} s", file=sys.stderr, flush=True)
+        print(
+            f"{repository.name}: {_named(ran)}: ends with {ran.code} after {spent:.0f} s", file=sys.stderr, flush=True
+        )
         if given.raw:
             (given.raw / f"{repository.directory}-{len(lines):02}.json").write_bytes(msgspec.json.encode(ran))
     return written(repository.name, repository.commit, lines), wrong
@@ -114,10 +116,10 @@ def main() -> None:
             TRANSCRIPTS.mkdir(exist_ok=True)
             (TRANSCRIPTS / f"{repository.directory}.txt").write_text(text, encoding="utf-8")
         print("\n".join([*different, *(f"WRONG {each}" for each in wrong)]), flush=True)
-        said = (
+        counts = (
             f"{len(all_sessions.of(repository))} commands, {len(text.splitlines())} lines, {len(different)} of the diff"
         )
-        rows.append((repository.name, f"{said}, {len(wrong)} wrong, {time.perf_counter() - begun:.0f} s"))
+        rows.append((repository.name, f"{counts}, {len(wrong)} wrong, {time.perf_counter() - begun:.0f} s"))
         failed = failed or bool(different or wrong)
     show("sessions of a new user", rows)
     sys.exit(int(failed))

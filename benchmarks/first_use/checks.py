@@ -109,9 +109,9 @@ def _of_the_tests(ran: Ran, first: str, truth: Collection[str]) -> Iterator[str]
             yield "cannot run where plain pytest does"
         return
     counts = (FAILING if ran.command.words[0] == "fix" else BROKEN).finditer(first)
-    said = sum(int(number) if number.isdigit() else 1 for found in counts for number in found.groups() if number)
-    if "--patch" not in ran.command.words and said != len(truth):
-        yield f"counts {said} failing tests, and plain pytest {len(truth)}"
+    counted = sum(int(number) if number.isdigit() else 1 for found in counts for number in found.groups() if number)
+    if "--patch" not in ran.command.words and counted != len(truth):
+        yield f"counts {counted} failing tests, and plain pytest {len(truth)}"
     if "--verbose" in ran.command.words:
         return  # whole messages stand before the names there
     named, failing = list(names(_plain(ran))), {unnumbered(test) for test in truth}

@@ -69,7 +69,7 @@ def ratio(ours: Sequence[Life], theirs: Sequence[Life]) -> str:
     return bootstrap(pairs, ratio_of_sums).shown()
 
 
-def told(lives: Sequence[Life]) -> str:
+def shown_of(lives: Sequence[Life]) -> str:
     """One player's line."""
     mean = {name: statistics.mean(getattr(life, name) for life in lives) for name in Life.__slots__}
     return (
@@ -111,7 +111,7 @@ def main() -> None:
     lives = play(given.structures, players, seeds, given.jobs)
     for structure in given.structures:
         found = {player: lives[structure, player] for player in players}
-        rows = [(player, told(found[player])) for player in players]
+        rows = [(player, shown_of(found[player])) for player in players]
         rows += [
             (f"regret of {player} over {rival}", ratio(found[player], found[rival]))
             for rival in rivals(found)

@@ -48,7 +48,7 @@ ATTEMPT = evidence.HALF_LIFE / HALF_LIFE
 """The time of an attempt, with which the table's evidence decays as fast: some eleven a day."""
 
 HALF = 0.5
-"""The reward of a proof that nobody judged yet, for agents that learn one number: what they are told later replaces nothing."""
+"""The reward of a proof that is not judged yet, for agents that learn one number: what they learn later replaces nothing."""
 
 
 class Player(Protocol):
@@ -58,10 +58,10 @@ class Player(Protocol):
         """What to try next; `mode` is what the last attempt left the failure in, 0 at first."""
 
     def proved(self, case: Case, strategy: int, tried: Sequence[int], mode: int, *, proven: bool) -> None:
-        """What the tests said at once; `tried` holds what was tried before."""
+        """What the tests showed at once; `tried` holds what was tried before."""
 
     def judged(self, case: Case, strategy: int, *, accepted: bool) -> None:
-        """What somebody said later of something proven."""
+        """A later judgement of something proven."""
 
 
 class Chance:

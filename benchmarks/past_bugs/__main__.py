@@ -29,7 +29,7 @@ from benchmarks.environments.checkouts import NotBuilt
 from benchmarks.environments.ours import ours
 from benchmarks.past_bugs.cases import MAX_NAMED, PastBug, cases, lay_out
 from benchmarks.past_bugs.finding import MAX_TRIED, MOST, SUITE_SECONDS, candidates, clones
-from benchmarks.past_bugs.fixing import MADE, Result, fixed, told
+from benchmarks.past_bugs.fixing import MADE, Result, fixed, line_of
 from benchmarks.past_bugs.judging import judged
 from benchmarks.repair.cases import BadCase
 from benchmarks.repair.importers.commits import Clone, Commit
@@ -207,7 +207,7 @@ def summary(rows: Sequence[Row], budget: float) -> None:
 
 
 def _line(row: Row) -> str:
-    return f"no environment: {row.problem}" if row.result is None else told(row.result)
+    return f"no environment: {row.problem}" if row.result is None else line_of(row.result)
 
 
 def main() -> None:

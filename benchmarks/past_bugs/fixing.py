@@ -44,8 +44,8 @@ class Document(msgspec.Struct):
     @property
     def reason(self) -> str:
         """Why it did not repair, in its own words: its error, or what was tried and what would help; empty where it says neither."""
-        said = [self.error, *(each.reflection for each in self.attempts[-1:]), self.advice or ""]
-        return " ".join(filter(None, said))
+        reasons = [self.error, *(each.reflection for each in self.attempts[-1:]), self.advice or ""]
+        return " ".join(filter(None, reasons))
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,21 +94,21 @@ def fixed(repository: str, checkout: Path, budget: float) -> Result:
     seconds = time.perf_counter() - begun
     watchdog.cancel()
     reading.join()
-    said = msgspec.json.decode(output, type=Document) if output.strip() else Document()
+    document = msgspec.json.decode(output, type=Document) if output.strip() else Document()
     return Result(
         repository=repository,
         commit=commit(),
-        status=said.status,
+        status=document.status,
         seconds=round(seconds, 1),
         searching_after=next((round(at, 1) for at, line in lines if line.startswith(SEARCH_BEGINS)), None),
-        candidates=said.candidates_tried,
-        reason=said.reason,
-        patch=said.patch or "",
-        **(msgspec.structs.asdict(said.proof) if said.proof else {}),
+        candidates=document.candidates_tried,
+        reason=document.reason,
+        patch=document.patch or "",
+        **(msgspec.structs.asdict(document.proof) if document.proof else {}),
     )
 
 
-def told(result: Result) -> str:
+def line_of(result: Result) -> str:
     """One line: how it ended, and why, or how it was judged."""
     ending = f"{result.status} in {result.seconds:.0f} s, {result.candidates} candidates"
     verdict = result.verdict

@@ -85,7 +85,7 @@ def _compare(frame: types.FrameType, twin: types.CodeType) -> None:
     for number, some in enumerate(itertools.chain([args], _near(args))):
         try:
             first, second = (copy.deepcopy((some, named)) for _ in range(2))
-        except Exception:  # noqa: BLE001 - somebody's objects
+        except Exception:  # noqa: BLE001 - strangers' objects
             return
         mine = _outcome(one, *first)
         if number and mine[0] == "raises":
@@ -115,7 +115,7 @@ def _near(args: list[Any]) -> Iterator[list[Any]]:
             yield [*args[:place], other, *args[place + 1 :]]
 
 
-def _neighbours(value: Any) -> list[Any]:  # noqa: ANN401 - anything that somebody's code takes
+def _neighbours(value: Any) -> list[Any]:  # noqa: ANN401 - anything that strangers' code takes
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):

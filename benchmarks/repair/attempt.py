@@ -24,7 +24,7 @@ from workers.settings import WorkerSettings, load
 
 
 def attempted(case: Case, seed: int) -> Result:
-    """What comes of a case with an empty memory. An error of the engine's is told in `problem` and is not a fix."""
+    """What comes of a case with an empty memory. An error of the engine's is in `problem` and is not a fix."""
     with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
         # An empty memory recalls nothing, so a cheap embedder changes no result.
         context = remembering(Path(home), case.budget_seconds, seed, HashedWords())

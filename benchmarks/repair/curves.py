@@ -274,8 +274,8 @@ def lived(
                 bar.advance(shown)
             keep.write_bytes(msgspec.json.encode(found))
             mine = [each for each in found if each.case == case.id]
-            told = f"{sum(each.right for each in mine)} of {len(mine)} right, {time.monotonic() - began:.0f} s"
-            print(f"{case.id}: {told}", file=sys.stderr, flush=True)
+            summary = f"{sum(each.right for each in mine)} of {len(mine)} right, {time.monotonic() - began:.0f} s"
+            print(f"{case.id}: {summary}", file=sys.stderr, flush=True)
     return found
 
 

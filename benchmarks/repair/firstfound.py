@@ -22,7 +22,7 @@ AT_ONCE = 8
 
 
 class KnownVerdicts:
-    """The verdicts on candidates of one case, each with the seconds that it took, whatever order they are asked for in."""
+    """The verdicts on candidates of one case, each with its seconds, whatever order they are asked for in."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[ScreenVerdict, float]] = {}

@@ -33,7 +33,7 @@ def run(cases: Sequence[Case], results: Results, *, keep: Path | None) -> None:
             results.cases.append(result)
             if keep is not None:
                 write(keep, results)
-            bar.console.print(told(result), highlight=False, markup=False, soft_wrap=True)
+            bar.console.print(line_of(result), highlight=False, markup=False, soft_wrap=True)
             bar.advance(shown)
     results.cases.sort(key=lambda result: result.id)
 
@@ -59,7 +59,7 @@ def _ending(pool: ProcessPoolExecutor) -> Iterator[None]:
         pool.shutdown(cancel_futures=True)
 
 
-def told(result: Result) -> str:
+def line_of(result: Result) -> str:
     """A line for one result."""
     judged = {None: "", True: ", correct", False: ", NOT correct"}[result.correct]
     if result.problem:

@@ -1,4 +1,4 @@
-"""A sandbox that runs no whole suite twice: what the same code said before, it says again."""
+"""A sandbox that runs no whole suite twice: what the same code did before, it does again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Remembered:
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
-        """A real session: what it answers is not said again, as an answer is taken for a forged one then."""
+        """A real session: what it answers is not repeated, as a repeated answer counts as forged."""
         with self._sandbox.session(workload) as session:
             yield session
 
@@ -46,10 +46,10 @@ def _key(workload: Workload) -> str:
         total.update(_digest(path).encode())
     for name, content in sorted(workload.overlay.items()):
         total.update(name.encode() + b"\0" + (content or b"") + b"\0")
-    told = json.dumps([list(workload.command), dict(workload.env)], sort_keys=True)
+    words = json.dumps([list(workload.command), dict(workload.env)], sort_keys=True)
     for number, path in enumerate(temporary):
-        told = told.replace(str(path), f"<{number}>")
-    total.update(told.encode())
+        words = words.replace(str(path), f"<{number}>")
+    total.update(words.encode())
     return total.hexdigest()
 
 

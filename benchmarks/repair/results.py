@@ -163,11 +163,11 @@ def _by(cases: Sequence[Result], name: str, key: Callable[[Result], str]) -> str
 
 
 def _unsolved(cases: Sequence[Result]) -> list[str]:
-    said = [
+    notes = [
         *_listed("Not fixed", [c for c in cases if not c.plausible and not c.problem]),
         *_listed("Fixed, but not correct", [c for c in cases if c.correct is False]),
     ]
-    return said + [f"Did not run: {case.id}: {case.problem}" for case in cases if case.problem]
+    return notes + [f"Did not run: {case.id}: {case.problem}" for case in cases if case.problem]
 
 
 def _listed(title: str, cases: Sequence[Result]) -> list[str]:

@@ -122,7 +122,7 @@ def place(found: Iterable[Suspect], wanted: frozenset[Line], *, last: int) -> fl
 
 
 def measured(cases: Sequence[Case]) -> Iterator[tuple[Case, dict[str, float]]]:
-    """Each case with its places, as they come; those that say nothing are told and left out."""
+    """Each case with its places, as they come; those that say nothing are named and left out."""
     with progress_bar(Console(stderr=True)) as bar:
         for case in bar.track(cases):
             try:
@@ -150,10 +150,10 @@ def report(found: Mapping[str, Sequence[Mapping[str, float]]]) -> list[tuple[str
         moved = [log for each in logs for log in each if log]
         near = ", ".join(f"{sum(each <= most for each in every)}" for most in (1, 5, 20))
         farther = f"{sum(log > 0 for log in moved)} farther, {sum(log < 0 for log in moved)} nearer"
-        told = (
+        farness = (
             f"{math.exp(ratio.estimate):.2f} (95 % {math.exp(ratio.low):.2f} to {math.exp(ratio.high):.2f}), {farther}"
         )
-        rows.append((way, f"within 1, 5, 20: {near}; {'1' if way == PRESENT else told}"))
+        rows.append((way, f"within 1, 5, 20: {near}; {'1' if way == PRESENT else farness}"))
     return rows
 
 

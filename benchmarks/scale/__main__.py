@@ -58,7 +58,7 @@ def jobs(kind: str, workers: Sequence[int], count: int) -> list[tuple[str, str]]
             ])  # fmt: skip
             with this.processes(workers=number, no_op=True):
                 this.await_done()
-            found.append((f"{kind}, {number} workers", told(this.notes_by_process())))
+            found.append((f"{kind}, {number} workers", times_of(this.notes_by_process())))
     return found
 
 
@@ -71,7 +71,7 @@ def reviews(kind: str, workers: Sequence[int], count: int) -> list[tuple[str, st
             with this.processes(workers=number):
                 this.add(asked)
                 this.await_done()
-            found.append((f"{kind}, {number} workers", told(this.notes_by_process())))
+            found.append((f"{kind}, {number} workers", times_of(this.notes_by_process())))
     return found
 
 
@@ -89,7 +89,7 @@ def pulls(this: Rig, count: int) -> list[ReviewPull]:
     return made
 
 
-def told(notes: Mapping[str, Sequence[JobNote]]) -> str:
+def times_of(notes: Mapping[str, Sequence[JobNote]]) -> str:
     """Jobs a second of all processes together, and of a job its statements, commits and milliseconds of the processor."""
     ends = sorted(note.at for each in notes.values() for note in each)
     steady = ends[len(ends) // 10 :]  # by then every process has begun
@@ -120,7 +120,7 @@ def long(kind: str, count: int) -> list[tuple[str, str]]:
     tenth = max(len(notes) // 10, 1)
     first, last = notes[tenth : 2 * tenth], notes[-tenth:]
     return [
-        (f"{kind}, {len(notes)} answers", told({"one": notes})),
+        (f"{kind}, {len(notes)} answers", times_of({"one": notes})),
         ("memory of the process", _grown(first, last, lambda note: note.memory / MILLION, "MB")),
         ("memory of its parent at the end", f"{parents[0] / MILLION:.0f} MB, {processes} child"),
         ("open files", _grown(first, last, lambda note: note.files, "")),
@@ -140,8 +140,8 @@ def helps(this: Rig, count: int) -> list[Job]:
         issue = this.github.act(USER, "POST", f"/repos/{ref.full_name}/issues", title="How?", body="")
         for _ in range(min(10, count - len(asked))):
             path = f"/repos/{ref.full_name}/issues/{issue['number']}/comments"
-            said = this.github.act(USER, "POST", path, body="@apprentice help")
-            number, comment = int(issue["number"]), int(said["id"])
+            posted = this.github.act(USER, "POST", path, body="@apprentice help")
+            number, comment = int(issue["number"]), int(posted["id"])
             asked.append(AnswerCommand(repository=ref, actor=actor, number=number, comment_id=comment, command="help"))
     return asked
 

@@ -58,9 +58,9 @@ def make(clone: Path, into: Path, *, most: int = MOST) -> str:
     made = f"{repository.head()}, at most {most} cases\n"
     if not mark.is_file() or mark.read_text(encoding="utf-8").partition("\n")[0] != made.strip():
         counts = _imported(repository, into, most)
-        told = "".join(f"{count} {reason}\n" for reason, count in counts.most_common())
-        mark.write_text(made + told, encoding="utf-8")
-        sys.stderr.write(f"{repository.name}: {', '.join(told.splitlines())}\n")
+        dropped = "".join(f"{count} {reason}\n" for reason, count in counts.most_common())
+        mark.write_text(made + dropped, encoding="utf-8")
+        sys.stderr.write(f"{repository.name}: {', '.join(dropped.splitlines())}\n")
     return repository.name
 
 

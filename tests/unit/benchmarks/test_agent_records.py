@@ -125,4 +125,4 @@ def test_mcnemar() -> None:
     assert pairs([True] * 10, [False] * 10).p == pytest.approx(2 / 1024)
     assert pairs([True] * 9 + [False], [False] * 9 + [True]).p == pytest.approx(22 / 1024)
     assert pairs([True, False], [True, False]).p == 1.0
-    assert "no difference shown" in pairs([True, False], [True, False]).told()
+    assert "no difference shown" in pairs([True, False], [True, False]).shown()

@@ -14,8 +14,8 @@ FOUND = Counter({"answer a#1": 2, "summary a#2": 2, f"{ONCE}post 7": 1})
 DONE = JobEnd(id="1", kind="answer", state=JobState.DONE)
 
 
-def end(state: JobState, *, told: bool = False) -> JobEnd:
-    return JobEnd(id="9", kind="answer", state=state, reason="why", told=told)
+def end(state: JobState, *, reported: bool = False) -> JobEnd:
+    return JobEnd(id="9", kind="answer", state=state, reason="why", reported=reported)
 
 
 def test_all_there() -> None:
@@ -60,8 +60,8 @@ def test_stuck() -> None:
 
 
 def test_silent() -> None:
-    """A job that failed or died without a word to anybody is silent; one that was told of is shown."""
-    verdict = judge(EXPECTED, FOUND, [DONE, end(JobState.FAILED), end(JobState.DEAD, told=True)])
+    """A job that failed or died without a word to anybody is silent; one that was reported is shown."""
+    verdict = judge(EXPECTED, FOUND, [DONE, end(JobState.FAILED), end(JobState.DEAD, reported=True)])
     assert verdict == ChaosVerdict(silent=("answer 9 is failed: why",))
     assert verdict.failed == ("answer 9 is dead: why",)
 
