@@ -170,8 +170,8 @@ class Api:
                     accept=request.headers.get("accept", ""),
                     body=_json(request.body),
                 )
-                where = call.repository if "owner" in values and not route.needs.app else None
-                check(self._world, caller, where, route.needs)
+                repo = call.repository if "owner" in values and not route.needs.app else None
+                check(self._world, caller, repo, route.needs)
                 answer = route.handler(call)
                 return answer if isinstance(answer, ApiAnswer) else ApiAnswer(status=route.status, body=answer)
         raise not_found()

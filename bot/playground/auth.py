@@ -113,7 +113,7 @@ def _app(world: World, value: str) -> App:
     return app
 
 
-def check(world: World, caller: Caller, where: HostedRepository | None, needs: Needs) -> None:
+def check(world: World, caller: Caller, repo: HostedRepository | None, needs: Needs) -> None:
     """Raise ApiError where the caller may not do this."""
     if needs.app:
         if caller.app is None:
@@ -121,27 +121,27 @@ def check(world: World, caller: Caller, where: HostedRepository | None, needs: N
         return
     if caller.app is not None:
         raise ApiError(401, "Bad credentials")
-    if where is None:
+    if repo is None:
         return
     if caller.token is None:
-        _check_anonymous(where, needs)
+        _check_anonymous(repo, needs)
     elif caller.token.installation:
-        _check_installation(caller.token, where, needs)
+        _check_installation(caller.token, repo, needs)
     else:
-        _check_person(world, caller.token, where, needs)
+        _check_person(world, caller.token, repo, needs)
 
 
-def _check_anonymous(where: HostedRepository, needs: Needs) -> None:
-    if where.private:
+def _check_anonymous(repo: HostedRepository, needs: Needs) -> None:
+    if repo.private:
         raise not_found()
     if _LEVELS[needs.level] > 1:
         raise ApiError(401, "Requires authentication")
 
 
-def _check_installation(token: AccessToken, where: HostedRepository, needs: Needs) -> None:
+def _check_installation(token: AccessToken, repo: HostedRepository, needs: Needs) -> None:
     wanted = ",".join(f"{name}={needs.level}" for name in needs.permissions)
-    if where.id not in token.repository_ids:
-        if where.private:
+    if repo.id not in token.repository_ids:
+        if repo.private:
             raise not_found()
         if _LEVELS[needs.level] > 1:
             raise forbidden_app(wanted)
@@ -151,8 +151,8 @@ def _check_installation(token: AccessToken, where: HostedRepository, needs: Need
         raise forbidden_app(wanted)
 
 
-def _check_person(world: World, token: AccessToken, where: HostedRepository, needs: Needs) -> None:
-    role = world.role(token.user, where)
+def _check_person(world: World, token: AccessToken, repo: HostedRepository, needs: Needs) -> None:
+    role = world.role(token.user, repo)
     if role < RepositoryRole.READ:
         raise not_found()
     if role < needs.role:

@@ -38,21 +38,21 @@ class _CheckBody(Struct):
 
 @routes.on("POST", "{repository}/check-runs", WRITE, status=201)
 def create_check_run(call: ApiCall) -> JsonObject:
-    world, where, app, wanted = call.world, call.repository, _app(call), _read(call)
+    world, repo, app, wanted = call.world, call.repository, _app(call), _read(call)
     if not wanted.name:
         raise unprocessable('Invalid request.\n\n"name" wasn\'t supplied.')
-    if where.git.resolve(wanted.head_sha) is None:
+    if repo.git.resolve(wanted.head_sha) is None:
         raise unprocessable(f"No commit found for SHA: {wanted.head_sha}")
     made = HostedCheckRun(
         id=world.next_id(),
-        repository=where,
+        repository=repo,
         app=app,
         name=wanted.name,
         head_sha=wanted.head_sha,
         started_at=world.now(),
     )
     _apply(world, made, wanted)
-    where.check_runs.append(made)
+    repo.check_runs.append(made)
     announce_check(world, made, call.who, "created")
     if made.status == "completed":
         announce_check(world, made, call.who, "completed")

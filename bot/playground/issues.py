@@ -81,13 +81,13 @@ def set_state(world: World, made: HostedIssue, who: ActingAccount, state: str, r
     announce_issue(world, made, who, "closed" if closing else "reopened")
 
 
-def labels_named(world: World, where: HostedRepository, names: Sequence[str]) -> list[HostedLabel]:
+def labels_named(world: World, repo: HostedRepository, names: Sequence[str]) -> list[HostedLabel]:
     """The repository's labels of these names; missing ones are made, as on GitHub."""
     for name in names:
-        if name.lower() not in where.labels:
+        if name.lower() not in repo.labels:
             made = HostedLabel(id=world.next_id(), name=name)
-            where.labels[name.lower()] = made
-    return [where.labels[name.lower()] for name in names]
+            repo.labels[name.lower()] = made
+    return [repo.labels[name.lower()] for name in names]
 
 
 def announce_labels(world: World, made: HostedIssue, who: ActingAccount, added: list[HostedLabel]) -> None:
@@ -106,24 +106,24 @@ def announce_comment(world: World, made: HostedComment, who: ActingAccount, acti
 @routes.on("POST", "{repository}/issues", OPEN, status=201)
 def create_issue(call: ApiCall) -> JsonObject:
     """As on GitHub, labels from a user without triage are dropped without an error."""
-    wanted, where, who = call.read(IssueBody), call.repository, call.who
+    wanted, repo, who = call.read(IssueBody), call.repository, call.who
     if not (wanted.title or "").strip():
         raise invalid("Issue", "title", "missing_field")
     trusted = call.role() >= RepositoryRole.TRIAGE
     now = call.world.now()
     made = HostedIssue(
         id=call.world.next_id(),
-        number=where.next_number(),
-        repository=where,
+        number=repo.next_number(),
+        repository=repo,
         author=who.user,
         title=wanted.title or "",
         body=None if wanted.body is None else checked_text("Issue", wanted.body),
         created_at=now,
         updated_at=now,
         via=who.via,
-        labels=labels_named(call.world, where, wanted.labels) if trusted else [],
+        labels=labels_named(call.world, repo, wanted.labels) if trusted else [],
     )
-    where.issues[made.number] = made
+    repo.issues[made.number] = made
     announce_issue(call.world, made, who, "opened")
     announce_labels(call.world, made, who, made.labels)
     return issue(call.world, made)

@@ -187,7 +187,7 @@ def _conversation(world: World, made: HostedIssue) -> JsonObject:
 
 def issue(world: World, made: HostedIssue) -> JsonObject:
     """issue; a pull request's conversation too."""
-    home, where = api(world, made.repository), page(world, made)
+    home, html_url = api(world, made.repository), page(world, made)
     url = f"{home}/issues/{made.number}"
     computed = {
         **_conversation(world, made),
@@ -196,9 +196,9 @@ def issue(world: World, made: HostedIssue) -> JsonObject:
         "reactions": rollup(url, made.reactions),
     }
     if isinstance(made, HostedPull):
-        links = shown(world, "pull_links", made, f"{home}/pulls/{made.number}", where)
+        links = shown(world, "pull_links", made, f"{home}/pulls/{made.number}", html_url)
         computed |= {"draft": made.draft, "pull_request": links}
-    return shown(world, "issue", made, url, where, **computed)
+    return shown(world, "issue", made, url, html_url, **computed)
 
 
 def rendered(made: HostedIssue) -> JsonObject:
@@ -216,26 +216,26 @@ def issue_event(world: World, made: HostedIssue) -> JsonObject:
 def comment(world: World, made: HostedComment) -> JsonObject:
     """issue-comment."""
     home = api(world, made.issue.repository)
-    url, where = f"{home}/issues/comments/{made.id}", f"{page(world, made.issue)}#issuecomment-{made.id}"
+    url, html_url = f"{home}/issues/comments/{made.id}", f"{page(world, made.issue)}#issuecomment-{made.id}"
     computed = {
         "issue_url": f"{home}/issues/{made.issue.number}",
         "author_association": association(made.author, made.issue.repository),
         "reactions": rollup(url, made.reactions),
     }
-    return shown(world, "comment", made, url, where, **computed)
+    return shown(world, "comment", made, url, html_url, **computed)
 
 
 # Pull requests.
 
 
-def _end(world: World, where: HostedRepository, ref: str, sha: str) -> JsonObject:
-    there = {**repository(world, where), **shown(world, "pull_end_repository", where)}
+def _end(world: World, repo: HostedRepository, ref: str, sha: str) -> JsonObject:
+    there = {**repository(world, repo), **shown(world, "pull_end_repository", repo)}
     return {
-        "label": f"{where.owner.login}:{ref}",
+        "label": f"{repo.owner.login}:{ref}",
         "ref": ref,
         "sha": sha,
-        "user": user(world, where.owner),
-        "repo": there if where.id in world.repositories else None,
+        "user": user(world, repo.owner),
+        "repo": there if repo.id in world.repositories else None,
     }
 
 
@@ -291,13 +291,13 @@ def full_pull(world: World, made: HostedPull) -> JsonObject:
 
 def review(world: World, made: HostedReview) -> JsonObject:
     """pull-request-review."""
-    where = f"{page(world, made.pull)}#pullrequestreview-{made.id}"
+    html_url = f"{page(world, made.pull)}#pullrequestreview-{made.id}"
     url = f"{api(world, made.pull.repository)}/pulls/{made.pull.number}"
     computed = {
         "author_association": association(made.author, made.pull.repository),
-        "_links": {"html": {"href": where}, "pull_request": {"href": url}},
+        "_links": {"html": {"href": html_url}, "pull_request": {"href": url}},
     }
-    return shown(world, "review", made, url, where, **computed)
+    return shown(world, "review", made, url, html_url, **computed)
 
 
 def review_event(world: World, made: HostedReview) -> JsonObject:
@@ -311,16 +311,16 @@ def review_comment(world: World, made: ReviewComment) -> JsonObject:
     pull = made.thread.pull
     url = f"{api(world, pull.repository)}/pulls/comments/{made.id}"
     above = f"{api(world, pull.repository)}/pulls/{pull.number}"
-    where = f"{page(world, pull)}#discussion_r{made.id}"
+    html_url = f"{page(world, pull)}#discussion_r{made.id}"
     computed = {
         **({"in_reply_to_id": made.reply_to} if made.reply_to else {}),
         "pull_request_url": above,
         "author_association": association(made.author, pull.repository),
-        "_links": {"self": {"href": url}, "html": {"href": where}, "pull_request": {"href": above}},
+        "_links": {"self": {"href": url}, "html": {"href": html_url}, "pull_request": {"href": above}},
         "reactions": rollup(url, made.reactions),
         "start_side": "RIGHT" if made.original.start_line is not None else None,
     }
-    return shown(world, "review_comment", made, url, where, **computed)
+    return shown(world, "review_comment", made, url, html_url, **computed)
 
 
 def thread(world: World, made: HostedThread) -> JsonObject:
@@ -356,8 +356,8 @@ def check_run_event(world: World, made: HostedCheckRun) -> JsonObject:
 def _checked_pulls(world: World, made: HostedCheckRun) -> list[JsonObject]:
     """Open pull requests of this repository whose head is the checked commit."""
 
-    def end(where: HostedRepository, ref: str, sha: str) -> JsonObject:
-        return {"ref": ref, "sha": sha, "repo": {"id": where.id, "url": api(world, where), "name": where.name}}
+    def end(repo: HostedRepository, ref: str, sha: str) -> JsonObject:
+        return {"ref": ref, "sha": sha, "repo": {"id": repo.id, "url": api(world, repo), "name": repo.name}}
 
     return [
         {

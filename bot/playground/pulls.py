@@ -36,24 +36,24 @@ class _PullBody(Struct):
 @routes.on("POST", "{repository}/pulls", WRITE, status=201)
 def create_pull(call: ApiCall) -> JsonObject:
     """A pull request from a branch of this repository, or of a fork (`owner:branch`)."""
-    world, where, wanted, now = call.world, call.repository, call.read(_PullBody), call.world.now()
+    world, repo, wanted, now = call.world, call.repository, call.read(_PullBody), call.world.now()
     for name in ("title", "head", "base"):
         if not getattr(wanted, name).strip():
             raise invalid("PullRequest", name, "missing_field")
-    if wanted.draft and not where.drafts:
+    if wanted.draft and not repo.drafts:
         raise unprocessable("Draft pull requests are not supported in this repository.")
     source, head = _source(call, wanted.head)
-    base_sha, head_sha = _tips(where, source, head, wanted.base)
-    number = where.next_number()
-    if source is not where:
-        where.git.fetch_from(source.git, head_sha, f"refs/pull/{number}/head")
-    if where.git.count(base_sha, head_sha) == 0:
+    base_sha, head_sha = _tips(repo, source, head, wanted.base)
+    number = repo.next_number()
+    if source is not repo:
+        repo.git.fetch_from(source.git, head_sha, f"refs/pull/{number}/head")
+    if repo.git.count(base_sha, head_sha) == 0:
         raise invalid("PullRequest", message=f"No commits between {wanted.base} and {head}")
     made = HostedPull(
         id=world.next_id(),
         pull_id=world.next_id(),
         number=number,
-        repository=where,
+        repository=repo,
         author=call.who.user,
         title=wanted.title,
         body=None if wanted.body is None else checked_text("PullRequest", wanted.body),
@@ -67,36 +67,36 @@ def create_pull(call: ApiCall) -> JsonObject:
         base_sha=base_sha,
         draft=wanted.draft or False,
     )
-    where.issues[number] = made
-    where.git.set_ref(f"refs/pull/{number}/head", head_sha)
+    repo.issues[number] = made
+    repo.git.set_ref(f"refs/pull/{number}/head", head_sha)
     announce_issue(world, made, call.who, "opened")
     return full_pull(world, made)
 
 
 def _source(call: ApiCall, head: str) -> tuple[HostedRepository, str]:
     """The repository and branch that `branch` or `owner:branch` names; a user must have the right to push there."""
-    where, token = call.repository, call.caller.token
+    repo, token = call.repository, call.caller.token
     login, colon, branch = head.rpartition(":")
-    source = where
-    if colon and login.lower() != where.owner.login.lower():
-        family = (where, where.parent)
+    source = repo
+    if colon and login.lower() != repo.owner.login.lower():
+        family = (repo, repo.parent)
         found = [each for each in call.world.repositories.values() if each.parent in family and each.parent]
-        source = next((each for each in found if each.owner.login.lower() == login.lower()), where)
-        if source is where:
+        source = next((each for each in found if each.owner.login.lower() == login.lower()), repo)
+        if source is repo:
             raise invalid("PullRequest", "head", "invalid")
     if token and not token.installation and call.world.role(token.user, source) < RepositoryRole.WRITE:
         raise forbidden_user()
     return source, branch
 
 
-def _tips(where: HostedRepository, source: HostedRepository, head: str, base: str) -> tuple[str, str]:
+def _tips(repo: HostedRepository, source: HostedRepository, head: str, base: str) -> tuple[str, str]:
     """The commits of both branches, between which there is no open pull request yet."""
-    base_sha, head_sha = where.git.branch(base), source.git.branch(head)
+    base_sha, head_sha = repo.git.branch(base), source.git.branch(head)
     if base_sha is None:
         raise invalid("PullRequest", "base", "invalid")
     if head_sha is None:
         raise invalid("PullRequest", "head", "invalid")
-    for pull in where.pulls():
+    for pull in repo.pulls():
         if pull.state == "open" and (pull.head_repository, pull.head_ref, pull.base_ref) == (source, head, base):
             message = f"A pull request already exists for {source.owner.login}:{head}."
             raise invalid("PullRequest", message=message)
@@ -170,19 +170,19 @@ def _close_merged(world: World, pull: HostedPull, who: ActingAccount, sha: str) 
 # Refs.
 
 
-def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, after: str) -> None:
+def pushed(world: World, repo: HostedRepository, who: ActingAccount, ref: str, after: str) -> None:
     """A ref has moved: update the pull requests that it touches."""
-    where.pushed_at = world.now()
+    repo.pushed_at = world.now()
     if not ref.startswith("refs/heads/"):
         return
     branch = ref.removeprefix("refs/heads/")
     still_open = [pull for pull in world.pulls() if pull.state == "open"]
     for pull in still_open:
-        if pull.head_repository is where and pull.head_ref == branch:
+        if pull.head_repository is repo and pull.head_ref == branch:
             _follow_head(world, pull, who, after)
     for pull in still_open:
-        merged = pull.repository is where and pull.base_ref == branch and pull.state == "open" and after != ZERO
-        if merged and where.git.is_ancestor(pull.head_sha, after):  # its commits arrived on the base by a push
+        merged = pull.repository is repo and pull.base_ref == branch and pull.state == "open" and after != ZERO
+        if merged and repo.git.is_ancestor(pull.head_sha, after):  # its commits arrived on the base by a push
             _close_merged(world, pull, who, after)
 
 
@@ -190,10 +190,10 @@ def _follow_head(world: World, pull: HostedPull, who: ActingAccount, after: str)
     if after == ZERO:
         set_state(world, pull, who, "closed")
         return
-    where = pull.repository
+    repo = pull.repository
     before, pull.head_sha = pull.head_sha, after
-    where.git.fetch_from(pull.head_repository.git, after, f"refs/pull/{pull.number}/head")
-    pull.base_sha = where.git.branch(pull.base_ref) or pull.base_sha
+    repo.git.fetch_from(pull.head_repository.git, after, f"refs/pull/{pull.number}/head")
+    pull.base_sha = repo.git.branch(pull.base_ref) or pull.base_sha
     pull.updated_at = world.now()
     carry_over(pull)
     announce_issue(world, pull, who, "synchronize", before=before, after=after)

@@ -165,16 +165,16 @@ def get_repository(call: ApiCall) -> JsonObject:
 
 @routes.on("GET", "{repository}/branches/{branch:path}", READ)
 def get_branch(call: ApiCall) -> JsonObject:
-    where, name = call.repository, call.path["branch"]
-    sha = where.git.branch(name)
+    repo, name = call.repository, call.path["branch"]
+    sha = repo.git.branch(name)
     if sha is None:
         raise ApiError(404, "Branch not found")
-    home = f"{api(call.world, where)}/branches/{name}"
+    home = f"{api(call.world, repo)}/branches/{name}"
     return {
         "name": name,
-        "commit": commit(call.world, where, where.git.commit(sha)),
-        "_links": {"self": home, "html": f"{web(call.world, where)}/tree/{name}"},
-        **shown(call.world, "branch", where, home),
+        "commit": commit(call.world, repo, repo.git.commit(sha)),
+        "_links": {"self": home, "html": f"{web(call.world, repo)}/tree/{name}"},
+        **shown(call.world, "branch", repo, home),
     }
 
 
@@ -184,26 +184,26 @@ def get_branch(call: ApiCall) -> JsonObject:
 @routes.on("GET", "{repository}/commits/{sha:path}", READ)
 def get_commit(call: ApiCall) -> JsonObject:
     """Without its files, which no client of the playground reads."""
-    where = call.repository
-    sha = where.git.resolve(call.path["sha"])
+    repo = call.repository
+    sha = repo.git.resolve(call.path["sha"])
     if sha is None:
         raise unprocessable(f"No commit found for SHA: {call.path['sha']}")
-    return commit(call.world, where, where.git.commit(sha))
+    return commit(call.world, repo, repo.git.commit(sha))
 
 
 @routes.on("GET", "{repository}/contents/{path:path}", READ)
 def get_contents(call: ApiCall) -> JsonObject:
     """A file; no client of the playground lists a directory."""
-    where, path = call.repository, call.path["path"]
-    ref = call.query.get("ref") or where.default_branch
-    sha = where.git.resolve(ref)
-    found = where.git.blob(sha, path) if sha else None
-    data = where.git.read(sha, path) if sha else None
+    repo, path = call.repository, call.path["path"]
+    ref = call.query.get("ref") or repo.default_branch
+    sha = repo.git.resolve(ref)
+    found = repo.git.blob(sha, path) if sha else None
+    data = repo.git.read(sha, path) if sha else None
     if found is None or data is None:
         raise not_found()
-    home = f"{api(call.world, where)}/contents/{path}?ref={ref}"
-    page = f"{web(call.world, where)}/blob/{ref}/{path}"
-    blob = f"{api(call.world, where)}/git/blobs/{found}"
+    home = f"{api(call.world, repo)}/contents/{path}?ref={ref}"
+    page = f"{web(call.world, repo)}/blob/{ref}/{path}"
+    blob = f"{api(call.world, repo)}/git/blobs/{found}"
     return {
         "name": PurePosixPath(path).name,
         "path": path,
@@ -212,7 +212,7 @@ def get_contents(call: ApiCall) -> JsonObject:
         "url": home,
         "html_url": page,
         "git_url": blob,
-        "download_url": f"{web(call.world, where)}/raw/{ref}/{path}",
+        "download_url": f"{web(call.world, repo)}/raw/{ref}/{path}",
         "type": "file",
         "_links": {"self": home, "git": blob, "html": page},
         "content": base64.encodebytes(data).decode(),

@@ -74,8 +74,8 @@ class Fixtures:
     def grant(self, full_name: str, login: str, role: str) -> None:
         """Give an account a role on a repository: admin, maintain, write, triage, read or none."""
         with self.world.lock:
-            where = self.world.repository(*full_name.split("/"))
-            where.roles[self.world.user(login).id] = RepositoryRole[role.upper()]
+            repo = self.world.repository(*full_name.split("/"))
+            repo.roles[self.world.user(login).id] = RepositoryRole[role.upper()]
 
     def add_app(self, slug: str, *, owner: str, webhook_secret: str = "") -> App:
         """Register an App with a fresh key and a bot account `<slug>[bot]`, and no webhook yet."""
@@ -202,12 +202,12 @@ def serve(world: World, request: PlaygroundRequest) -> PlaygroundResponse:
     caller = Caller()
     try:
         caller = authenticate(world, request.headers.get("authorization", ""))
-        where, writing = _target(world, request, caller)
+        repo, writing = _target(world, request, caller)
         with world.lock:
-            before = where.git.refs()
-            response = _backend(where.git, request, caller)
+            before = repo.git.refs()
+            response = _backend(repo.git, request, caller)
             if writing and request.method == "POST":
-                _announce(world, where, caller, before)
+                _announce(world, repo, caller, before)
             return response
     except ApiError as refused:
         headers = {"Content-Type": "text/plain; charset=utf-8", **(_REALM if refused.status == 401 else {})}
@@ -226,8 +226,8 @@ def _target(world: World, request: PlaygroundRequest, caller: Caller) -> tuple[H
     writing = "git-receive-pack" in (request.query + match["rest"])
     try:
         with world.lock:
-            where = world.repository(match["owner"], match["repo"])
-            check(world, caller, where, PUSH if writing else PULL)
+            repo = world.repository(match["owner"], match["repo"])
+            check(world, caller, repo, PUSH if writing else PULL)
     except ApiError as refused:
         if caller.token is None:
             raise ApiError(401, "Authentication required") from None
@@ -235,7 +235,7 @@ def _target(world: World, request: PlaygroundRequest, caller: Caller) -> tuple[H
             raise ApiError(404, "Repository not found.") from None
         name = f"{match['owner']}/{match['repo']}.git"
         raise ApiError(403, f"Permission to {name} denied to {caller.name}.") from None
-    return where, writing
+    return repo, writing
 
 
 def _backend(bare: BareRepository, request: PlaygroundRequest, caller: Caller) -> PlaygroundResponse:
@@ -264,9 +264,9 @@ def _backend(bare: BareRepository, request: PlaygroundRequest, caller: Caller) -
     return PlaygroundResponse(status=status, headers=headers, body=content, actor=caller.name)
 
 
-def _announce(world: World, where: HostedRepository, caller: Caller, before: dict[str, str]) -> None:
-    after = where.git.refs()
+def _announce(world: World, repo: HostedRepository, caller: Caller, before: dict[str, str]) -> None:
+    after = repo.git.refs()
     for ref in sorted(before.keys() | after.keys()):
         old, new = before.get(ref, ZERO), after.get(ref, ZERO)
         if old != new and not ref.startswith("refs/pull/"):
-            pushed(world, where, caller.actor(), ref, new)
+            pushed(world, repo, caller.actor(), ref, new)

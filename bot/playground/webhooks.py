@@ -32,18 +32,18 @@ ZEN = "Speak like a human."
 
 
 def announce(
-    world: World, where: HostedRepository, sender: HostedAccount, event: str, action: str | None, **parts: object
+    world: World, repo: HostedRepository, sender: HostedAccount, event: str, action: str | None, **parts: object
 ) -> None:
     """Queue the webhook for every App that is installed on the repository and subscribed to this event."""
-    subscribed = [each for each in world.installations_on(where) if event in each.app.events]
+    subscribed = [each for each in world.installations_on(repo) if event in each.app.events]
     if not subscribed:
         return
     shared: JsonObject = {**({"action": action} if action else {}), **parts}
-    shared.setdefault("repository", repository(world, where))
+    shared.setdefault("repository", repository(world, repo))
     shared["sender"] = user(world, sender)
     for each in subscribed:
         source = {"id": each.id, "node_id": node_id("MDIzOk", each.id)}
-        _queue(world, each.app, event, {**shared, "installation": source}, each.id, where.id)
+        _queue(world, each.app, event, {**shared, "installation": source}, each.id, repo.id)
 
 
 def announce_installation(world: World, made: HostedInstallation, event: str, action: str, **parts: object) -> None:
