@@ -170,8 +170,8 @@ def _table(rules: Sequence[RuleForecast], rows: int) -> list[str]:
     for _ in range(rows):
         dealt[min((at for at, some in enumerate(members) if dealt[at] < len(some)), key=lambda at: dealt[at])] += 1
     lines = [f"{'The next review':<43}{'fixed here':<13}{'expected':<14}how often"]
-    for (_, said, most), some, count in zip(GROUPS, members, dealt, strict=True):
-        lines.append(f"{said}: {counted(len(some), 'rule') if some else 'no rule'}")
+    for (_, heading, most), some, count in zip(GROUPS, members, dealt, strict=True):
+        lines.append(f"{heading}: {counted(len(some), 'rule') if some else 'no rule'}")
         lines += [_row(each) for each in some[:count]]
         lines += _fitting("  and " if count else "  ", _families(some[count:], some, rules), most)
     return lines

@@ -87,7 +87,7 @@ class DeliveryWriter:
         finally:  # at once, so that no delivery relies on a task that has ended
             self._free.append(store)
             self._storing.discard(asyncio.current_task())
-            self._begin_storing()  # what waits after an error that nobody expected: no other delivery may come for it
+            self._begin_storing()  # what waits after an unexpected error: no other delivery may come for it
 
     async def _commit(self, store: StoringProcess, batch: Sequence[_Unsaved]) -> None:
         deliveries = [each.delivery for each in batch]
