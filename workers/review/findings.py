@@ -27,6 +27,8 @@ _COVERED_BY: Mapping[str, frozenset[str]] = {
 }
 """Rules of one line that are reported once: those on the right cover the one on the left."""
 _GRAVE = frozenset({Severity.MAJOR, Severity.CRITICAL})
+_OF_A_FUNCTION = "B107"
+"""bandit's guess that a default is a password: its lines are those of the whole function, and so of every change of it."""
 _SILENCED_BY_COMMENTS = frozenset({"ruff", "bandit"})
 
 
@@ -59,7 +61,8 @@ def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Findi
     placed = [_within(found, len(lines)) for found in raw]
     secret = {found.line: found.anchor or "" for found in placed if found.rule in _SECRET}
     shown = [secret.get(number, line) for number, line in enumerate(lines, 1)]
-    for found in merged([found for found in placed if not _silenced(found, lines)]):
+    for each in merged([found for found in placed if not _silenced(found, lines)]):
+        found = replace(each, end_line=each.line) if each.rule == _OF_A_FUNCTION else each
         anchor = _anchor(found, shown)
         place = (found.rule, anchor, scope(found.line))
         fix = None if found.fix and secret.keys() & _lines_of(found, found.fix) else found.fix
