@@ -27,6 +27,8 @@ from workers.jobs import (
 )
 
 MAX_COMMANDS = 10
+_ALIKE = 0.65
+"""How alike a word and a command are for a slip: `fxi` is 0.67 of `fix`, and `merge` is no more than 0.6 of `where`."""
 
 
 class Verb(StrEnum):
@@ -107,7 +109,7 @@ def _command(rest: str) -> Command | CommandError:
     if not name:
         return Command(verb=Verb.HELP)
     if name not in tuple(Verb):
-        near = difflib.get_close_matches(name[:40], tuple(Verb), n=1)
+        near = difflib.get_close_matches(name[:40], tuple(Verb), n=1, cutoff=_ALIKE)
         return CommandError(problem=f"there is no command `{_shown(name)}`", did_you_mean=near[0] if near else "")
     return _with_argument(Verb(name), argument)
 
