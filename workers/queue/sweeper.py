@@ -120,11 +120,8 @@ def sweep_once(store: Store, send: Send, waiting: Callable[[], int], settings: S
         store.jobs.bring_forward(now)
         # Messages that wait in the queue are not lost; sending them again would only lengthen it.
         resend_after = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
-        sent = sweep(store, send, now, resend_after=resend_after)
+        sweep(store, send, now, resend_after=resend_after)
         LAST_SWEEP.set(now.timestamp())
         store.measured.store(now)
     except (StoreError, Retryable) as error:
         _log.warning("sweep postponed", error=str(error))
-    else:
-        if sent:
-            _log.info("jobs sent", jobs=len(sent))
