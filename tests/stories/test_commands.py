@@ -21,7 +21,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 
 
 def test_help(town: Town) -> None:
-    """`help` is answered with the table of commands."""
+    """`help` is answered with the table of commands that do something here: there is no model, and sharing is disabled."""
     number = town.issue(QUESTION, "")
     assert town.say(number, "@apprentice help") == snapshot(
         [
@@ -30,11 +30,9 @@ def test_help(town: Town) -> None:
 | --- | --- |
 | `@apprentice fix` | reproduce the failing tests and open a draft pull request with a proven fix |
 | `@apprentice review` | review this pull request now, running its tests |
-| `@apprentice ask …`, `@apprentice explain` | answer a question about the code, or explain my comment (with a model) |
 | `@apprentice where` | name the files that this issue is likely about, and similar issues that were resolved |
 | `@apprentice why ID` | explain a decision: its evidence, probabilities and alternatives |
 | `@apprentice accept`, `@apprentice reject because …` | judge whether a finding or fix is useful |
-| `@apprentice share` | propose this repository's learnings as a file for other repositories |
 | `@apprentice help` | this table |
 
 Users with write access can give commands and feedback; feedback from users with triage access counts half. Reactions, applied suggestions, merges and closes count as feedback too.

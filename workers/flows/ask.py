@@ -53,8 +53,11 @@ def _reply(job: AnswerCommand | AnswerQuestion | ShareLearnings, github: GitHub,
             return _shared(job, context, github)
         case AnswerCommand() if job.problem:
             return conversation.misunderstood(job.problem, job.suggestion, context.settings.bot_name)
+        case AnswerCommand() if job.command == "why":
+            return _why(job, context)
         case AnswerCommand():
-            return _why(job, context) if job.command == "why" else conversation.help_text(context.settings.bot_name)
+            bot_name, share = context.settings.bot_name, context.settings.share_learnings
+            return conversation.help_text(bot_name, model=context.models is not None, share=share)
 
 
 def _why(job: AnswerCommand, context: JobContext) -> str:

@@ -15,18 +15,21 @@ def outsider(login: str) -> str:
     )
 
 
-def help_text(bot_name: str) -> str:
+def help_text(bot_name: str, *, model: bool, share: bool) -> str:
+    """The commands that can do something here: some need a model, and one a setting of the operator."""
+    question = "answer a question about the code, or explain my comment"
+    learnings = "propose this repository's learnings as a file for other repositories"
     return "\n".join(
         [
             "| command | what it does |",
             "| --- | --- |",
             f"| `@{bot_name} fix` | reproduce the failing tests and open a draft pull request with a proven fix |",
             f"| `@{bot_name} review` | review this pull request now, running its tests |",
-            f"| `@{bot_name} ask …`, `@{bot_name} explain` | answer a question about the code, or explain my comment (with a model) |",
+            *([f"| `@{bot_name} ask …`, `@{bot_name} explain` | {question} |"] if model else []),
             f"| `@{bot_name} where` | name the files that this issue is likely about, and similar issues that were resolved |",
             f"| `@{bot_name} why ID` | explain a decision: its evidence, probabilities and alternatives |",
             f"| `@{bot_name} accept`, `@{bot_name} reject because …` | judge whether a finding or fix is useful |",
-            f"| `@{bot_name} share` | propose this repository's learnings as a file for other repositories |",
+            *([f"| `@{bot_name} share` | {learnings} |"] if share else []),
             f"| `@{bot_name} help` | this table |",
             "",
             "Users with write access can give commands and feedback; feedback from users with triage access counts half. Reactions, applied suggestions, merges and closes count as feedback too.",
