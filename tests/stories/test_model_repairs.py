@@ -206,7 +206,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 | strategy | effort | outcome |
 | --- | --- | --- |
-| `model:minimal` | 2 steps of the model | passed the failing tests, broke others |
+| `model:minimal` | 2 steps of the model | passed the failing tests, not proven |
 
 **What I learned from it**
 

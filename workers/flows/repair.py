@@ -263,7 +263,9 @@ def _answer(request: RepairRequest, repaired: Repaired, context: JobContext) -> 
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
             effort = repaired.effort.described() if repaired.effort else ""
-            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds, effort=effort)
+            return repairs.fix_not_found(
+                repaired.failure, repaired.attempts, seconds=repaired.seconds, effort=effort, late=repaired.late
+            )
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
             return repairs.nothing_failing(request.task.sha, repaired.tests, bot_name=bot_name)

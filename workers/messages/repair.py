@@ -172,9 +172,15 @@ def proof_section(proof: Proof) -> list[str]:
     return ["**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
-def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "") -> str:
-    """The answer when no repair could be proven: what was tried, and what came closest."""
+def fix_not_found(
+    failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "", late: str = ""
+) -> str:
+    """The answer when no repair could be proven: what was tried, and what came closest.
+
+    `late` is the patch of a change for whose proof no time was left: it says more than what was learned.
+    """
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
+    lessons = [] if late else [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
     return "\n".join(
         [
             f"I could reproduce this but found no fix that I can prove, in {seconds:.0f} s.",
@@ -185,10 +191,14 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             "| --- | --- | --- |",
             *tried,
             "",
-            *_learned([f"- {plain(a.reflection)}" for a in attempts if a.reflection]),
+            *([LATE, "", _patch(late), ""] if late else []),
+            *_learned(lessons),
             *([plain(effort), ""] if effort else []),
         ]
     )
+
+
+LATE = "**Not proven:** the failing tests pass with this change, and time ended before all others had run with it:"
 
 
 def _learned(lines: Sequence[str]) -> list[str]:
@@ -233,7 +243,7 @@ def note(text: str) -> str:
 
 _OUTCOMES = {
     AttemptOutcome.PROVEN: "proven",
-    AttemptOutcome.UNPROVEN: "passed the failing tests, broke others",
+    AttemptOutcome.UNPROVEN: "passed the failing tests, not proven",
     AttemptOutcome.NOTHING_PLAUSIBLE: "nothing passed the failing tests",
     AttemptOutcome.OUT_OF_BUDGET: "ran out of time, or of its budget",
 }

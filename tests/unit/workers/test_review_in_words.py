@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
-from memory.model import Failure, Family, Finding, Severity
+from memory.model import AttemptOutcome, Failure, Family, Finding, Severity
 from tests.reviewed import BREAKS, culprit, finding, repaired, review
 from workers.messages.conversation import explained
 from workers.messages.repair import fix_not_found
@@ -96,6 +96,41 @@ def test_what_many_attempts_left_is_folded() -> None:
     assert "**What I learned from it**\n\n- calls" in fix_not_found(failure, [one], seconds=1.0)
     many = fix_not_found(failure, [one, two], seconds=1.0)
     assert "<details><summary>What I learned from it</summary>\n\n- calls: no candidate to try.\n- names: no" in many
+
+
+def test_a_change_without_time_for_its_proof_is_shown() -> None:
+    """Its attempt broke nothing that is known, and its words say only that time ended."""
+    failure = Failure(error_type="KeyError", family=Family.LOOKUP, message="'a'", frames=(), failing_tests=("t.py::t",))
+    one = replace(
+        repaired("one\n"),
+        strategy="names",
+        outcome=AttemptOutcome.UNPROVEN,
+        candidates=2,
+        reflection="names: 1 of 2 edits pass the failing tests, and none is proven. The time was used up.",
+    )
+    assert fix_not_found(failure, [one], seconds=1.0, late=one.patch) == snapshot("""\
+I could reproduce this but found no fix that I can prove, in 1 s.
+
+**What fails:** `KeyError` `'a'` in `t.py::t`
+
+| strategy | effort | outcome |
+| --- | --- | --- |
+| `names` | 2 candidates tried | passed the failing tests, not proven |
+
+**Not proven:** the failing tests pass with this change, and time ended before all others had run with it:
+
+```diff
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1,5 +1 @@
+ one
+-two
+-three
+-four
+-five
+```
+""")
 
 
 def test_what_is_critical_shows_so_in_the_summary() -> None:
