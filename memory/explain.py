@@ -160,11 +160,13 @@ def explain(store: Store, learner: Learner, reference: str, repository: str = ""
     withdrawn = outcome is not None and not store.ledger.judged(decision_id=decision.id)
     given = store.ledger.signals(decision.id)
     retracted = {signal.retracts for signal in given}
+    counted = None if withdrawn else outcome
+    before = cells if counted is None else _without(cells, decision, counted, learner.period)
     return Explanation(
         decision=decision,
         repository=store.name_of(decision.state.repository),
         policy_now=current(store).version,
-        reason=_reason(store, decision, cells),
+        reason=_reason(store, decision, before),
         options=_options(store, decision, cells),
         table=_rows(decision, cells),
         outcome=outcome,
@@ -174,7 +176,7 @@ def explain(store: Store, learner: Learner, reference: str, repository: str = ""
             ReceivedFeedback(signal=each, retracted=each.id in retracted) for each in given if not each.retracts
         ),
         neighbours=_neighbours(store, decision),
-        update=_update(decision, outcome, cells, learner.period) if outcome is not None and not withdrawn else None,
+        update=None if counted is None else _update(decision, counted, before, cells),
         environments=environments(store, decision.state.repository),
     )
 
@@ -226,8 +228,8 @@ def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedO
     return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
 
 
-def _update(decision: Decision, outcome: Outcome, cells: Cells, period: int) -> ValueUpdate:
-    """The value with this result in the table, and with exactly what it added taken out."""
+def _without(cells: Cells, decision: Decision, outcome: Outcome, period: int) -> Cells:
+    """The table with exactly what this result added taken out."""
     left, before = decay(period - decision.period) / MILLIONTHS, dict(cells)
     for part in contributions_of_outcome(decision, outcome):
         key = (part.level, part.strategy, part.factor)
@@ -235,6 +237,11 @@ def _update(decision: Decision, outcome: Outcome, cells: Cells, period: int) -> 
         rest = max(now.weight - less, 0.0)
         summed = now.weight * now.mean - left * part.value / MILLIONTHS
         before[key] = Cell(rest, min(max(summed / rest, 0.0), 1.0) if rest > _NOTHING else 0.0, now.repositories)
+    return before
+
+
+def _update(decision: Decision, outcome: Outcome, before: Cells, cells: Cells) -> ValueUpdate:
+    """The value with this result in the table, and without it."""
     old, new = (values(decision.state, decision.available, table, {}) for table in (before, cells))
     was, now_is = old[decision.chosen], new[decision.chosen]
     gap = outcome.target - was.proof.mean
@@ -273,8 +280,10 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
     if decision.chosen == STOP:
         return "nothing that was left was expected to be worth its cost"
     tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
-    if decision.arm is Arm.CONTROL or tried is None:
-        return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"
+    if decision.arm is Arm.CONTROL:
+        return "control arm, nothing learned was used"
+    if tried is None or tried.weight <= _NOTHING:
+        return f"no result on {decision.state.label} here before"
     times = "1 time" if round(tried.weight) == 1 else f"{tried.weight:.0f} times"
     return f"tried {times} on {decision.state.label} here, worth {tried.mean:.2f} on average"
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PROTECTED = frozenset({"security", "correctness"})
 """Categories that are never hidden, whatever feedback says; nor is anything critical."""
 
+_LOUD = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
+
 PRIOR = MappingProxyType(
     {Severity.INFO: 0.15, Severity.MINOR: 0.2, Severity.MAJOR: 0.6, Severity.CRITICAL: 0.65},
 )
@@ -179,7 +181,8 @@ def decide_posting(
 ) -> PostingDecision:
     """Decide, and record, what to do with a finding. The chosen word is an `Action`.
 
-    Where it is not `sampled` the likeliest action is chosen: a draw teaches only where people answer. A decision that an
+    Where it is not `sampled` the likeliest action is chosen: a draw teaches only where people answer. So is that of a
+    critical finding that most likely goes beside the code: no draw puts a leaked key into a list. A decision that an
     earlier worker already `made` is kept. The control arm is not uniform over the actions, which would annoy users: it
     decides as on the first day, from the prior alone, with the same floor.
     """
@@ -190,8 +193,9 @@ def decide_posting(
         chances = posting_chances(
             appraisal.belief, finding, suggestion_proven=suggestion_proven, slots_left=slots_left, rng=learner.rng
         )
-        if not sampled:
-            chances = {max(chances, key=chances.__getitem__): 1.0}
+        likeliest = max(chances, key=chances.__getitem__)
+        if not sampled or (finding.severity is Severity.CRITICAL and likeliest in _LOUD):
+            chances = {likeliest: 1.0}
         features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
         state = state_of(repository, finding)
         made = learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)
@@ -214,9 +218,12 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
     if seen <= 0.0:
         return f"no verdict on {decision.state.label} here yet; {expected}"
     rejected = seen * (1.0 - appraisal.here.mean)
-    return f"{_count(rejected)} of {_count(seen)} rejected here; {expected}"
+    if _is_whole(seen) and _is_whole(rejected):
+        return f"{rejected:.0f} of {seen:.0f} rejected here; {expected}"
+    return f"feedback worth {seen:.1f} verdicts here, {appraisal.here.mean:.0%} of it in favour; {expected}".replace(
+        "%", " %"
+    )
 
 
-def _count(weight: float) -> str:
-    """A sum of weights as people count: whole where it is."""
-    return f"{weight:.0f}" if abs(weight - round(weight)) < 0.05 else f"{weight:.1f}"
+def _is_whole(weight: float) -> bool:
+    return abs(weight - round(weight)) < 0.05

@@ -140,6 +140,17 @@ def test_the_update_is_what_the_result_changed(store: Store, learner: Learner) -
     assert explained(store, learner, repair(learner).id).update is None
 
 
+def test_a_choice_is_not_explained_by_its_own_result(store: Store, learner: Learner) -> None:
+    """The reason is what other attempts showed: the result came after the choice."""
+    first = repair(learner)
+    learner.conclude(first, {"suite_green": 1.0, "tests_fixed": 1.0})
+    assert explained(store, learner, first.id).reason == "no result on KeyError here before"
+    again = next(each for each in (repair(learner) for _ in range(50)) if each.chosen == first.chosen)
+    learner.conclude(again, {"failure_moved": 1.0})
+    reason = explained(store, learner, again.id).reason
+    assert reason == "tried 1 time on KeyError here, worth 0.75 on average"
+
+
 def test_a_limit_is_told(store: Store, learner: Learner) -> None:
     """A signal beyond the day's limit is shown with its reason, and a withdrawn outcome as taken back."""
     made = [repair(learner) for _ in range(SIGNALS_ON_ONE_LABEL + 1)]
@@ -171,6 +182,15 @@ def test_a_finding_is_explained_by_its_fingerprint(store: Store, learner: Learne
     assert explain(store, learner, "abc") is None
     store.posts.add_sightings([_sighting(decisions[-1])])
     assert explained(store, learner, "abc").decision.id == decisions[-1].id
+
+
+def test_feedback_that_is_no_whole_number_is_a_share(store: Store, learner: Learner) -> None:
+    """Triage counts half, and a resolved thread less: `0.1 of 1.6 rejected` is no English."""
+    decision = _posted(learner)
+    learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.TRIAGE, "comment:1")
+    learner.record_signal(decision.id, SignalKind.ACCEPTED, Actor(id=2, login="eve"), Permission.WRITE, "comment:2")
+    reason = explained(store, learner, decision.id).reason
+    assert reason.startswith("feedback worth 1.5 verdicts here, 67 % of it in favour; acceptance")
 
 
 def test_a_fingerprint_is_of_a_finding_in_one_repository(store: Store, learner: Learner) -> None:

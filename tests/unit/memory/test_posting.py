@@ -63,6 +63,14 @@ def test_without_a_draw_the_likeliest_action_is_chosen(learner: Learner) -> None
     assert {post(learner, finding()).chosen for _ in range(300)} > {Action.SUMMARY}
 
 
+def test_no_draw_makes_a_critical_finding_quieter(learner: Learner) -> None:
+    """A key that leaks is beside the code, and in no list by chance; what was often rejected is still drawn."""
+    leak = finding(Severity.CRITICAL, rule="SEC001", category="security")
+    assert {post(learner, leak).chosen for _ in range(100)} == {Action.INLINE}
+    say(learner, leak, SignalKind.REJECTED, 3)
+    assert 0.0 < chance(post(learner, leak), *LOUD) < 0.2
+
+
 @pytest.mark.parametrize("severity", list(Severity))
 def test_a_proven_suggestion_is_posted_inline_from_the_first_day(learner: Learner, severity: Severity) -> None:
     """Without any data, a finding whose suggestion was tested is very likely said inline."""
