@@ -71,7 +71,7 @@ def _fix(fix: Attempt) -> Json:
 
 def _compared(compared: ComparedTests) -> Json:
     names = ("id", "error_type", "message", "path", "line", "added")
-    counts = ("ran", "passed", "whole", "trouble", "failing_before", "flaky", "unknown")
+    counts = ("ran", "passed", "skipped", "whole", "trouble", "failing_before", "flaky", "unknown")
     return {"broken": [fields(each, *names) for each in compared.broken], **fields(compared, *counts)}
 
 

@@ -35,9 +35,8 @@ def post(current: ReviewRound, reviewed: Reviewed, decided: Decided, plan: Revie
         _remember(current, reviewed, decided, plan)
         _post_check(current, reviewed, plan)
         return
-    asked = current.job.commanded and current.job.comment_id
     review = None
-    if _has_news(current, plan) or asked or newly_broken(current, reviewed):
+    if _has_news(current, plan) or _was_asked(current) or newly_broken(current, reviewed):
         review = _post_review(current, reviewed, plan)
     _reopen_returned(current, plan)
     _remember(current, reviewed, decided, plan)
@@ -45,6 +44,11 @@ def post(current: ReviewRound, reviewed: Reviewed, decided: Decided, plan: Revie
         _watch(current, review, decided, plan.repair)
     _close_resolved(current, reviewed, plan)
     _post_check(current, reviewed, plan)
+
+
+def _was_asked(current: ReviewRound) -> bool:
+    """Whether a comment asked for this review."""
+    return current.job.commanded and bool(current.job.comment_id)
 
 
 def _has_news(current: ReviewRound, plan: ReviewPlan) -> bool:
@@ -109,6 +113,7 @@ def _posted(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> int:
         reopened=reopened,
         bot_name=bot_name,
         key=key,
+        asked=_was_asked(current),
     )
     return current.context.effects.once(
         key,

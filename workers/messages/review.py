@@ -7,7 +7,7 @@ from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, first_of, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
-from workers.messages.tests import in_check, markdown, markdown_remarks, untested_parts
+from workers.messages.tests import headline, in_check, markdown, markdown_remarks, untested_parts
 from workers.review.engine import Reviewed
 from workers.review.plan import MissedFinding, RepairSuggestion, ReviewPlan
 
@@ -112,11 +112,13 @@ def review_body(
     reopened: int,
     bot_name: str,
     key: str,
+    asked: bool = False,
 ) -> str:
-    """The text above a review's comments: broken tests first."""
+    """The text above a review's comments: broken tests first. A user who `asked` reads also that none is broken."""
     inline = len(plan.inline) + (plan.repair is not None)
     posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
-    lines = [*_tests_first(reviewed, plan.repair), f"Reviewed {sha[:12]}: {posted}."]
+    unbroken = f" {headline(tests)}." if asked and (tests := reviewed.tests) and not tests.broken else ""
+    lines = [*_tests_first(reviewed, plan.repair), f"Reviewed {sha[:12]}: {posted}.{unbroken}"]
     if plan.summary:
         lines += ["", "**Also seen**", "", *_summary(plan)]
     if plan.missed:
@@ -149,7 +151,7 @@ def _cut(text: str, end: str) -> str:
 
 
 def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[str]:
-    """Broken tests, and a repair, or the part of the change that breaks them, which answers a repair that is a question.
+    """Broken tests, and a repair, or the part of the change that breaks them, which answers a repair that is a question or missing.
 
     Of a `repair` that has its own comment only the place is named.
     """
@@ -162,7 +164,7 @@ def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[st
         broken += ["", f"With the suggestion for {place} they pass."]
     elif fix and not (part and fix.proof and fix.proof.contested):
         broken += ["", fix_in_review(fix)]
-    elif reviewed.unrepaired:
+    elif reviewed.unrepaired and not part:
         broken += ["", plain(reviewed.unrepaired)]
     if reviewed.tests and (others := markdown_remarks(reviewed.tests)):
         broken += ["", *others]
@@ -249,9 +251,9 @@ def _hidden(held: Sequence[Finding]) -> str:
 
 
 def _summary(plan: ReviewPlan) -> list[str]:
-    """A line for each rule; those that an earlier round missed have their own."""
+    """A line for each rule, what is critical first; those that an earlier round missed have their own."""
     groups: dict[str, list[Finding]] = {}
-    for finding in plan.summary:
+    for finding in sorted(plan.summary, key=lambda each: each.severity is not Severity.CRITICAL):
         missed = finding.fingerprint in plan.missed
         groups.setdefault(finding.fingerprint if missed else finding.rule, []).append(finding)
     lines = [
@@ -263,13 +265,14 @@ def _summary(plan: ReviewPlan) -> list[str]:
 
 
 def _group_line(findings: Sequence[Finding]) -> str:
-    """What findings of one rule have in common, and their places."""
+    """What findings of one rule have in common, and their places; of messages that differ the first."""
     first = findings[0]
+    said = "" if all(each.message == first.message for each in findings) else "the first: "
     places = first_of(findings, SHOWN_PLACES, lambda each: name(f"{each.path}:{each.line}"))
     command = fixing_command(findings)
     fixed = f"; {name(command)} fixes what it can" if command else ""
     rule = f"**{plain(rule_name(first))}**{_grave(first)}"
-    return f"- {rule} {len(findings)} times, {places}: {plain(first.message)}{fixed}"
+    return f"- {rule} {len(findings)} times, {places}: {said}{plain(first.message)}{fixed}"
 
 
 def fixing_command(findings: Sequence[Finding]) -> str:

@@ -24,7 +24,9 @@ def headline(tests: ComparedTests) -> str:
     if tests.tells_nothing:
         return "No test passed, so they do not tell whether this change breaks something"
     known = "known to be " if tests.unknown else ""
-    return f"No test is {known}broken: {counted(tests.passed, 'test')} passed{'' if tests.whole else ', not all ran'}"
+    skipped = f", {tests.skipped} skipped" if tests.skipped else ""
+    ran = "" if tests.whole else ", not all ran"
+    return f"No test is {known}broken: {counted(tests.passed, 'test')} passed{skipped}{ran}"
 
 
 def lines(tests: ComparedTests, *, every: bool = False) -> list[str]:

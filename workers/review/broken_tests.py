@@ -45,7 +45,7 @@ class BrokenTest:
 class ComparedTests:
     """What the tests say of a change.
 
-    `ran` counts the tests that ran at the head, `passed` those that passed; `whole` tells whether these are all, else
+    `ran` counts the tests that ran at the head, `passed` and `skipped` how many of them did; `whole` tells whether these are all, else
     `trouble` why not. Tests in `failing_before` fail at the base too, `flaky` ones passed when they ran again, and for
     those in `unknown` the time was up before they ran at the base.
     """
@@ -53,6 +53,7 @@ class ComparedTests:
     broken: tuple[BrokenTest, ...] = ()
     ran: int = 0
     passed: int = 0
+    skipped: int = 0
     whole: bool = False
     trouble: str = ""
     failing_before: tuple[str, ...] = ()
@@ -97,6 +98,7 @@ class TestComparison:
         compared = ComparedTests(
             ran=len(report.results),
             passed=len(report.passing()),
+            skipped=report.count().skipped,
             whole=report.complete,
             trouble=report.trouble,
         )

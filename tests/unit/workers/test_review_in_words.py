@@ -133,9 +133,25 @@ diff --git a/a.py b/a.py
 """)
 
 
+def test_findings_of_one_rule_share_a_line_and_not_always_a_message() -> None:
+    """A message that holds for the first place alone says so."""
+    found = (
+        finding(rule="E501", message="long"),
+        finding(rule="E501", message="long"),
+        finding(rule="F401", message="os unused"),
+        finding(rule="F401", message="re unused"),
+    )
+    body = review_body(
+        review().reviewed, ReviewPlan(summary=found), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k"
+    )
+    assert [line for line in body.splitlines() if line.startswith("- ")] == snapshot(
+        ["- **E501** 2 times, `a.py:1`, `a.py:1`: long", "- **F401** 2 times, `a.py:1`, `a.py:1`: the first: os unused"]
+    )
+
+
 def test_what_is_critical_shows_so_in_the_summary() -> None:
-    """Among lines of style a hole would be passed over."""
-    found = (finding(Severity.CRITICAL, "a hole", rule="B602"), finding(rule="E501", message="long"))
+    """Among lines of style a hole would be passed over, so it is also the first."""
+    found = (finding(rule="E501", message="long"), finding(Severity.CRITICAL, "a hole", rule="B602"))
     body = review_body(
         review().reviewed, ReviewPlan(summary=found), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k"
     )

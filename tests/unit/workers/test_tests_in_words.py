@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
-from tests.reviewed import review
+from tests.reviewed import culprit, review
 from workers.messages.markdown import name
 from workers.messages.review import review_body
 from workers.messages.tests import headline, in_check, lines, markdown, untested_parts
@@ -64,6 +64,34 @@ def test_a_review_says_that_its_head_was_not_repaired() -> None:
             "No repair: &lt;b>@\u200ball&lt;/b>.",
         ]
     )
+
+
+def test_a_part_that_breaks_tests_says_enough_without_another_repair() -> None:
+    """Taking it back is a repair; that there is no other one is no news."""
+    tests = ComparedTests(broken=(broken(1),))
+    reviewed = replace(review(tests=tests).reviewed, culprit=culprit("one\n"), unrepaired="No other repair was found.")
+    body = review_body(reviewed, ReviewPlan(), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k")
+    assert "One part of the change breaks them." in body
+    assert "No other repair" not in body
+
+
+def test_a_review_that_a_user_asked_for_says_that_no_test_is_broken() -> None:
+    """Of a fork's, that is what the command was for; a review without a command leaves it to the check run."""
+    reviewed = review(tests=ComparedTests(ran=9, passed=9, whole=True)).reviewed
+    asked, unasked = (
+        review_body(reviewed, ReviewPlan(), (), sha="0" * 40, reopened=0, bot_name="b", key="k", asked=asked)
+        for asked in (True, False)
+    )
+    assert asked.splitlines()[0] == snapshot(
+        "Reviewed 000000000000: no new comment beside the code. No test is broken: 9 tests passed."
+    )
+    assert unasked.splitlines()[0] == snapshot("Reviewed 000000000000: no new comment beside the code.")
+
+
+def test_skipped_tests_are_counted() -> None:
+    """They say nothing of the change, and may be many where the environment lacks an extra."""
+    tests = ComparedTests(ran=191, passed=92, skipped=99, whole=True)
+    assert headline(tests) == "No test is broken: 92 tests passed, 99 skipped"
 
 
 def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
