@@ -161,7 +161,7 @@ def explain(store: Store, learner: Learner, reference: str, repository: str = ""
     given = store.ledger.signals(decision.id)
     retracted = {signal.retracts for signal in given}
     counted = None if withdrawn else outcome
-    before = cells if counted is None else _without(cells, decision, counted, learner.period)
+    before = _without(cells, decision, counted, learner.period)
     return Explanation(
         decision=decision,
         repository=store.name_of(decision.state.repository),
@@ -228,10 +228,10 @@ def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedO
     return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
 
 
-def _without(cells: Cells, decision: Decision, outcome: Outcome, period: int) -> Cells:
+def _without(cells: Cells, decision: Decision, outcome: Outcome | None, period: int) -> Cells:
     """The table with exactly what this result added taken out."""
     left, before = decay(period - decision.period) / MILLIONTHS, dict(cells)
-    for part in contributions_of_outcome(decision, outcome):
+    for part in contributions_of_outcome(decision, outcome) if outcome else ():
         key = (part.level, part.strategy, part.factor)
         now, less = cells.get(key, Cell(0.0, 0.0)), left * part.weight / MILLIONTHS
         rest = max(now.weight - less, 0.0)
