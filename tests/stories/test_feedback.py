@@ -67,7 +67,7 @@ def test_reject(town: Town, reviewed: int) -> None:
     assert answer == snapshot(
         [
             """\
-Recorded as not wanted for 1 decision. This changes how likely I am to post similar results for F541 in kitchen/pantry. It affects other repositories only after several of them give similar feedback. One verdict alone disables nothing.
+Recorded as not wanted for 1 decision: similar results for F541 in kitchen/pantry become less likely; one verdict disables nothing. Other repositories are affected only after several of them give similar feedback.
 <!-- marker -->\
 """
         ]
@@ -85,7 +85,7 @@ def test_accept(town: Town, reviewed: int) -> None:
     assert town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice accept") == snapshot(
         [
             """\
-Recorded as wanted for 1 decision. This changes how likely I am to post similar results for F541 in kitchen/pantry. It affects other repositories only after several of them give similar feedback. One verdict alone disables nothing.
+Recorded as wanted for 1 decision: similar results for F541 in kitchen/pantry become more likely. Other repositories are affected only after several of them give similar feedback.
 <!-- marker -->\
 """
         ]
@@ -99,7 +99,7 @@ def test_reject_review(town: Town, reviewed: int) -> None:
     assert town.say(reviewed, "@apprentice reject because this is a sketch") == snapshot(
         [
             """\
-Recorded as not wanted for 2 decisions. This changes how likely I am to post similar results for F401, F541 in kitchen/pantry. It affects other repositories only after several of them give similar feedback. One verdict alone disables nothing.
+Recorded as not wanted for 2 decisions: similar results for F401, F541 in kitchen/pantry become less likely; one verdict disables nothing. Other repositories are affected only after several of them give similar feedback.
 <!-- marker -->\
 """
         ]

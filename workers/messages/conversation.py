@@ -51,11 +51,10 @@ def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str) -> str:
         return "Recorded without effect: this account has reached its daily limit of feedback."
     if not counting:
         return NO_EFFECT
-    verb = "wanted" if wanted else "not wanted"
+    verb, effect = ("wanted", "more likely") if wanted else ("not wanted", "less likely; one verdict disables nothing")
     return (
-        f"Recorded as {verb} for {counted(counting, 'decision')}. This changes how likely I am to post similar results "
-        f"for {plain(scope)}. It affects other repositories only after several of them give similar feedback. "
-        "One verdict alone disables nothing."
+        f"Recorded as {verb} for {counted(counting, 'decision')}: similar results for {plain(scope)} become {effect}. "
+        "Other repositories are affected only after several of them give similar feedback."
     )
 
 

@@ -233,7 +233,7 @@ def set_aside(reasons: Mapping[str, str]) -> str:
     every = set_aside_lines(reasons)
     more = len(every) - SHOWN_TESTS
     lines = [f"- {plain(line)}" for line in every[:SHOWN_TESTS]] + ([f"- and {more} more"] if more > 0 else [])
-    return "\n".join(["", "", "**Set aside, because nothing here can repair it:**", "", *lines]) if lines else ""
+    return "\n".join(["", "", "**Set aside:**", "", *lines]) if lines else ""
 
 
 def note(text: str) -> str:

@@ -21,7 +21,7 @@ LIMITED = replace(SIGNAL, weight=0.0, limited=True)
 @pytest.mark.parametrize(
     ("signals", "said"),
     [
-        ([SIGNAL, LIMITED], "Recorded as not wanted for 1 decision."),
+        ([SIGNAL, LIMITED], "Recorded as not wanted for 1 decision: "),
         ([OUTSIDER], "Recorded without effect: only feedback from users with write or triage access counts."),
         ([LIMITED], "Recorded without effect: this account has reached its daily limit of feedback."),
     ],

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from memory.model import AttemptOutcome, Failure, Family, Finding, Severity
 from tests.reviewed import BREAKS, culprit, finding, repaired, review
 from workers.messages.conversation import explained
-from workers.messages.repair import fix_not_found
+from workers.messages.repair import fix_not_found, set_aside
 from workers.messages.review import check_summary, finding_comment, review_body
 from workers.review.plan import ReviewPlan
 
@@ -130,6 +130,17 @@ diff --git a/a.py b/a.py
 -four
 -five
 ```
+""")
+
+
+def test_what_is_set_aside_has_its_own_reason() -> None:
+    """A failure that the change did not bring about could be repaired, so the heading gives no other reason."""
+    assert set_aside({"t.py::a": "it fails without the changes, too"}) == snapshot("""\
+
+
+**Set aside:**
+
+- t.py::a: it fails without the changes, too\
 """)
 
 
