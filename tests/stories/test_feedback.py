@@ -350,6 +350,8 @@ def test_why(town: Town, reviewed: int) -> None:
     (answer,) = town.reply(reviewed, remark.id, f"@apprentice why {asked}")
     assert "review in kitchen/pantry, F541 (style)" in answer
     assert "Chose inline_suggestion" in answer
+    (answer,) = town.say(reviewed, "@apprentice why f541")
+    assert "review in kitchen/pantry, F541 (style)" in answer, "a finding in a list has no id that readers see"
     for rule in ("F541", "F401"):
         (answer,) = town.reply(reviewed, town.remark_on(reviewed, rule).id, "@apprentice why")
         assert f"review in kitchen/pantry, {rule} (" in answer

@@ -63,11 +63,18 @@ def _reply(job: AnswerCommand | AnswerQuestion | ShareLearnings, github: GitHub,
 def _why(job: AnswerCommand, context: JobContext) -> str:
     reference = job.argument or _last_decision(job, context)
     where = job.repository.key  # no decision of another repository is shown
-    explanation = explain(context.store, context.learner, reference, repository=where, pull=job.number)
+    explained = partial(explain, context.store, context.learner, repository=where, pull=job.number)
+    explanation = explained(reference) or explained(_last_of_rule(reference, job, context))
     if explanation is None:
         return conversation.unknown_decision(reference)
     made = explanation.decision
     return conversation.explained(made.chosen, made.probability, explanation.reason, explanation.text())
+
+
+def _last_of_rule(rule: str, job: AnswerCommand, context: JobContext) -> str:
+    """The last decision here about a finding of a rule: in a list, findings have no id that readers see."""
+    seen = context.store.posts.sightings(job.repository.key, job.number)
+    return next((each.decision_id for each in reversed(seen) if each.finding.rule.lower() == rule.lower()), "")
 
 
 def _last_decision(job: AnswerCommand, context: JobContext) -> str:
