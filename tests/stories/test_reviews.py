@@ -402,7 +402,7 @@ def test_asked_again(town: Town) -> None:
     town.say(number, "@apprentice review")
     _, second = town.reviews(number)
     assert readable(second.body) == snapshot("""\
-Reviewed <id>: no new comment beside the code.
+Reviewed <id>: no new comment beside the code. No test is broken: 10 tests passed.
 
 1 finding posted in an earlier round and still there.
 <!-- marker -->\
@@ -482,7 +482,7 @@ olga, only users with write access to this repository can give me commands; a ma
     town.say(number, "@apprentice review")
     _, second = town.reviews(number)
     assert readable(second.body) == snapshot("""\
-Reviewed <id>: 4 comments below.
+Reviewed <id>: 4 comments below. No test is broken: 12 tests passed.
 
 React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\

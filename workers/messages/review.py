@@ -267,12 +267,12 @@ def _summary(plan: ReviewPlan) -> list[str]:
 def _group_line(findings: Sequence[Finding]) -> str:
     """What findings of one rule have in common, and their places; of messages that differ the first."""
     first = findings[0]
-    said = "" if all(each.message == first.message for each in findings) else "the first: "
+    whose = "" if all(each.message == first.message for each in findings) else "the first: "
     places = first_of(findings, SHOWN_PLACES, lambda each: name(f"{each.path}:{each.line}"))
     command = fixing_command(findings)
     fixed = f"; {name(command)} fixes what it can" if command else ""
     rule = f"**{plain(rule_name(first))}**{_grave(first)}"
-    return f"- {rule} {len(findings)} times, {places}: {said}{plain(first.message)}{fixed}"
+    return f"- {rule} {len(findings)} times, {places}: {whose}{plain(first.message)}{fixed}"
 
 
 def fixing_command(findings: Sequence[Finding]) -> str:
