@@ -24,10 +24,10 @@ SCREEN = 24
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 SEED = {"APPRENTICE_SEED": "3", "PYTHONPATH": str(ROOT)}
 TIMELY = re.compile(
-    r"^(after # s, still: .*|\d+ (candidate|rival)s? tried, now at .*|(environment: (not kept: )?)?chose packages as of .*)\n",
+    r"^(after # s, still: .*|\d+ (candidate|rival)s? tried, now at .*)\n",
     re.MULTILINE,
 )
-"""Progress that depends on how fast the machine is, or on the day."""
+"""Progress that depends on how fast the machine is."""
 
 MACHINE = {
     r"\b\d+ different edits": "# different edits",

@@ -85,11 +85,11 @@ def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
     return next((each for each in found if each is not None and set(each.mends) > set(plan.mends)), None)
 
 
-def as_of(plan: Plan, day: str) -> tuple[Plan, ...]:
+def as_of(plan: Plan, day: str, today: str) -> tuple[Plan, ...]:
     """The plan with packages of a day such as the commit's, when its tests most likely passed: on a Python of that day, on its own.
 
     No day before FIRST_DAY. Each Python 3.x since 3.8 came in the October of its year, 2011 + x. Nothing where the plan is
-    of a day already.
+    of a day already, nor for a commit of `today`, whose packages are the same.
     """
     why = "the day of the commit" if day >= FIRST_DAY else "as an older pytest cannot be used"
     day = max(day, FIRST_DAY)
@@ -98,7 +98,7 @@ def as_of(plan: Plan, day: str) -> tuple[Plan, ...]:
     oldest = tuple(sorted(plan.minors, key=_number))
     pythons = dict.fromkeys((there or oldest, plan.minors))
     dated = (replace(plan, before=day, minors=minors, mends=(*plan.mends, mend)) for minors in pythons)
-    return () if plan.before else tuple(dated)
+    return () if plan.before or day >= today else tuple(dated)
 
 
 @dataclass(frozen=True, slots=True)

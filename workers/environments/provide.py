@@ -214,7 +214,7 @@ class Provider:
         elif _is_of_the_checkout(failure):
             return
         elif best is not None and (best[1].worth < GOOD or best[1].uncollected) and self._past[0]:
-            yield from as_of(best[0].plan, self._past[0])
+            yield from as_of(best[0].plan, self._past[0], self.clock().date().isoformat())
 
     @cached_property
     def _past(self) -> tuple[str, str]:

@@ -111,6 +111,16 @@ def test_another_python(tree: Path, text: str, minors: tuple[str, ...] | None) -
         assert moved is not None and moved.minors == ("3.11",)
 
 
+TODAY = "2026-11-30"
+
+
+@pytest.mark.parametrize("day", [TODAY, "2026-12-01"])
+def test_packages_of_today(day: str) -> None:
+    """Those are the ones that were tried, also where the commit's clock is in an earlier time zone."""
+    assert as_of(PLAN, day, TODAY) == ()
+    assert as_of(PLAN, "2026-11-29", TODAY)
+
+
 def test_packages_of_a_day() -> None:
     """With the Pythons that were there, else the oldest; then with its own; and once. Before pytest 6, as of its first year."""
     plan = replace(PLAN, minors=("3.11", "3.12", "3.9"))
@@ -118,11 +128,12 @@ def test_packages_of_a_day() -> None:
         "2023-02-01": ("3.11", "3.9"),
         "2021-02-01": ("3.9",),
     }.items():
-        found = as_of(plan, day)
+        found = as_of(plan, day, TODAY)
         assert [(each.before, each.minors) for each in found] == [(day, minors), (day, plan.minors)]
-        assert as_of(found[0], "2020-01-01") == ()
-    assert len(as_of(replace(PLAN, minors=("3.11",)), "2023-02-01")) == 1
-    older, newer = as_of(plan, "2019-02-01"), as_of(replace(plan, minors=("3.11", "3.12")), "2019-02-01")
+        assert as_of(found[0], "2020-01-01", TODAY) == ()
+    assert len(as_of(replace(PLAN, minors=("3.11",)), "2023-02-01", TODAY)) == 1
+    older = as_of(plan, "2019-02-01", TODAY)
+    newer = as_of(replace(plan, minors=("3.11", "3.12")), "2019-02-01", TODAY)
     assert [(each.before, each.minors) for each in older] == [("2020-12-31", ("3.9",)), ("2020-12-31", plan.minors)]
     assert [(each.before, each.minors) for each in newer] == [("2020-12-31", ("3.11", "3.12"))]
 
