@@ -3,12 +3,13 @@
 import re
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.pylock import PackageSdist, PackageWheel, Pylock, PylockSelectError, PylockValidationError
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from workers.environments.fetching import RemoteFile
@@ -150,6 +151,12 @@ class Resolver(ABC):
         )
 
 
+RUNS_TESTS = SpecifierSet(">=6")
+"""The versions of pytest that our plug-in works with."""
+
+_FIRST_PART = re.compile(r"v?(\d+)(.*)")
+
+
 def usable(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[str, ...]:
     """The lines that name a distribution by name and versions; one that names an address or no distribution is left out."""
     kept = []
@@ -164,6 +171,40 @@ def usable(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[str, 
         else:
             kept.append(line)
     return tuple(kept)
+
+
+def usable_for_tests(
+    lines: Iterable[str], progress: Callable[[str], None], markers: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The usable lines, where a pytest that is too old to run tests here is asked for in versions that do.
+
+    `markers` are of the Python that the lines are for.
+    """
+    kept = []
+    for line in usable(lines, progress):
+        requirement = Requirement(line)
+        if _is_for(requirement, "pytest", markers) and any(map(_is_too_old, requirement.specifier)):
+            requirement.specifier = RUNS_TESTS
+            progress(f"chose {requirement} instead of {line[:200]}: older versions cannot run tests here")
+            kept.append(str(requirement))
+        else:
+            kept.append(line)
+    return tuple(kept)
+
+
+def _is_for(requirement: Requirement, distribution: str, markers: Mapping[str, str]) -> bool:
+    applies = requirement.marker is None or requirement.marker.evaluate(dict(markers))
+    return applies and canonicalize_name(requirement.name) == distribution
+
+
+def _is_too_old(limit: Specifier) -> bool:
+    """Whether a limit of pytest's version leaves none that can run tests."""
+    if (found := _FIRST_PART.match(limit.version)) is None:
+        return False
+    first, exactly = int(found[1]), not found[2].strip(".0")
+    return limit.operator in ("==", "===", "~=", "<=", "<") and (
+        first < 6 or (first, exactly, limit.operator) == (6, True, "<")
+    )
 
 
 def _file(given: PackageWheel | PackageSdist) -> RemoteFile:

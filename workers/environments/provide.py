@@ -25,7 +25,7 @@ from workers.environments.building import Builder, BuildFailed, BuiltProject
 from workers.environments.editable import build_inputs, dependencies, own_projects
 from workers.environments.fetching import path_of
 from workers.environments.interpreters import chosen
-from workers.environments.locking import Wanted, usable
+from workers.environments.locking import Wanted, usable_for_tests
 from workers.environments.mending import PlanFailure, Stage, as_of, build_step, failure_of_run, mended
 from workers.environments.metadata import declared
 from workers.environments.plan_memory import PlanMemory
@@ -259,14 +259,22 @@ class Provider:
             requirements += map(Requirement, required)
             named = (own[name] for name in map(_name, requirements) if name in own)
             directories = [name for name in dict.fromkeys((*directories, *named)) if name not in built]
+        markers = {name: str(value) for name, value in builder.interpreter.markers().items()}
         wanted = Wanted(
-            requirements=usable((str(line) for line in requirements if _name(line) not in own), self.progress),
-            constraints=usable(plan.constraints, self.progress),
+            requirements=usable_for_tests(
+                (str(line) for line in requirements if _name(line) not in own), self._say_once, markers
+            ),
+            constraints=usable_for_tests(plan.constraints, self._say_once, markers),
             own=frozenset(own),
             before=plan.before,
         )
         python, installed = builder.environment(wanted, [each.wheel for each in built.values()])
         return python, built, installed
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._printed:
+            self._printed.add(line)
+            self.progress(line)
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
         if made.installed:

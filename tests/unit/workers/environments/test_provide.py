@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory.model import Plan
+from workers.environments.locking import usable_for_tests
 from workers.environments.provide import Commit, Environment, _project, without_places
 from workers.sandbox.run_tests import NO_OWN_OPTIONS
 
@@ -50,6 +51,30 @@ def test_no_place_of_this_machine_is_kept() -> None:
     home, scratch = Path("/srv/home"), tempfile.gettempdir()
     text = f"/srv/home/environments/made/1cf8/lib/a.py:35: in x; {scratch}/apprentice-lock-1/requirements.txt; /workspace/b.py"
     assert without_places(text, home) == "a.py:35: in x; requirements.txt; /workspace/b.py"
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        ("pytest==4.6.3", "pytest>=6"),
+        ("pytest==5.*", "pytest>=6"),
+        ("pytest>=5.2,<6.0", "pytest>=6"),
+        ("PyTest~=5.4; python_version > '3.7'", 'PyTest>=6; python_version > "3.7"'),
+        ("pytest<=5.4.3", "pytest>=6"),
+        ("pytest==4.6; python_version < '3'", "pytest==4.6; python_version < '3'"),
+        ("pytest", "pytest"),
+        ("pytest>=3,!=5.0", "pytest>=3,!=5.0"),
+        ("pytest<6.1", "pytest<6.1"),
+        ("pytest<7", "pytest<7"),
+        ("pytest-cov==2.5.1", "pytest-cov==2.5.1"),
+    ],
+)
+def test_a_pytest_that_is_too_old_is_not_asked_for(given: str, chosen: str) -> None:
+    """Nothing can be tested with it: a version that runs tests takes its place, with a line that says so."""
+    lines: list[str] = []
+    assert usable_for_tests([given], lines.append, {"python_version": "3.11"}) == (chosen,)
+    expected = f"chose {chosen} instead of {given}: older versions cannot run tests here"
+    assert lines == ([] if given == chosen else [expected])
 
 
 @pytest.mark.parametrize("left_out", [True, False])
