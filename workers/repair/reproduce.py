@@ -272,12 +272,15 @@ def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iter
     if not reproduction.lines:
         yield from reproduction.passing
         return
-    worth = {(suspect.path, suspect.line): suspect.score for suspect in suspects}
-    taken = Counter[tuple[str, int]]()
-    ran = {test: _suspected(reproduction.lines.get(test, {}), worth) for test in reproduction.passing}
+    scores = list({(suspect.path, suspect.line): suspect.score for suspect in suspects}.values())
+    places: dict[str, dict[int, int]] = {}  # the place of each suspected line in the scores
+    for place, (path, line) in enumerate(dict.fromkeys((suspect.path, suspect.line) for suspect in suspects)):
+        places.setdefault(path, {})[line] = place
+    worth, taken = [*scores], [0] * len(scores)
+    ran = {test: _suspected(reproduction.lines.get(test, {}), places) for test in reproduction.passing}
 
     def gain(test: str) -> float:
-        return sum(worth[line] / (1 + taken[line]) for line in ran[test] or ())
+        return sum(map(worth.__getitem__, ran[test] or ()))
 
     heap = [(-gain(test), number, test) for number, test in enumerate(ran) if ran[test] is not None]
     heapq.heapify(heap)
@@ -287,16 +290,16 @@ def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iter
         if least > claimed and heap and least > heap[0][0]:
             heapq.heappush(heap, (least, number, test))  # others cover its lines, and one is worth more now
         else:
-            taken.update(ran[test] or ())
+            for place in ran[test] or ():
+                taken[place] += 1
+                worth[place] = scores[place] / (1 + taken[place])
             yield test
 
 
-def _suspected(
-    lines: Mapping[str, frozenset[int]], worth: Mapping[tuple[str, int], float]
-) -> list[tuple[str, int]] | None:
-    """The suspected lines that a test runs; None when it runs no suspected file."""
-    paths = {path for path, _ in worth} & lines.keys()
-    return [(path, line) for path in sorted(paths) for line in lines[path] if (path, line) in worth] if paths else None
+def _suspected(lines: Mapping[str, frozenset[int]], places: Mapping[str, Mapping[int, int]]) -> list[int] | None:
+    """The places of the suspected lines that a test runs; None when it runs no suspected file."""
+    paths = sorted(places.keys() & lines.keys())
+    return [places[path][line] for path in paths for line in lines[path] if line in places[path]] if paths else None
 
 
 def sources_of(project: Project, reproduction: Reproduction | None = None) -> dict[str, str]:
