@@ -50,7 +50,7 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
         return f"it needs the submodule {path}, which was not fetched (git submodule update --init)"
     if "reading from stdin while output is captured" in text:
         return "it reads standard input, which pytest refuses while it captures output (its option -s allows that)"
-    if _is_lint(result):
+    if _is_lint(result, project):
         return "it is a check of a plug-in's, which no line of the project raised"
     if result.outcome is TestOutcome.ERROR and "::" in result.id and result.error_type and not result.frames:
         return f"it failed before any line of the project ran: {text.splitlines()[0]}"
@@ -61,10 +61,17 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
     return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""
 
 
-def _is_lint(result: TestResult) -> bool:
-    """Whether a check of a plug-in failed, as pytest-ruff's of a file: what tests raise passes through a line of the checkout."""
+def _is_lint(result: TestResult, project: Project) -> bool:
+    """Whether a check of a plug-in failed, as pytest-ruff's of a file: what tests raise passes through a line of the checkout.
+
+    Some frameworks cut tracebacks, as Twisted's does, so what the file of a test defines or imports is a test.
+    """
     raised = result.error_type not in ("", *_DOCTESTS, *CUT_ERRORS)
-    return raised and "::" in result.id and result.outcome is TestOutcome.FAILED and not result.frames
+    if not raised or "::" not in result.id or result.outcome is not TestOutcome.FAILED or result.frames:
+        return False
+    path, name = result.id.split("[", 1)[0].split("::")[:2]
+    named = rf"^[ \t]*(?:(?:async )?def |class |(?:from|import) [^#\n]*)?\b{re.escape(name)}\b"
+    return not re.search(named, TreeFiles(project.tree).text(path), re.MULTILINE)
 
 
 def _lacks_package(result: TestResult, report: TestReport, project: Project) -> bool:

@@ -123,6 +123,20 @@ def test_linters_are_no_tests(tmp_path: Path) -> None:
         assert reason(tmp_path, cut, "", frames=()) == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "test"),
+    [
+        ("class PriceTests(TestCase):\n    def test_sum(self): pass\n", "test_a.py::PriceTests::test_sum"),
+        ("from base import (\n    PriceTests,\n)\n", "test_a.py::PriceTests::test_sum"),
+        ("async def test_sum(x): pass\n", "test_a.py::test_sum[a-1]"),
+    ],
+)
+def test_a_test_without_a_traceback_is_no_linter(tmp_path: Path, text: str, test: str) -> None:
+    """Frameworks cut tracebacks, as Twisted's does: what its file names is a test of the project's."""
+    (tmp_path / "test_a.py").write_text(text)
+    assert reason(tmp_path, "AssertionError", "1 != 2", test=test, frames=()) == ""
+
+
 def test_plug_ins_that_fail_before_a_test_begins(tmp_path: Path) -> None:
     """A class that a plug-in cannot collect is set aside; a fixture of the project's own that fails is not."""
     given = ("AttributeError", "'CallSpec2' object has no attribute 'funcargs'\nmore")
