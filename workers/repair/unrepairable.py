@@ -55,7 +55,7 @@ def _reason(result: TestResult, report: TestReport, project: Project) -> str:
     if result.outcome is TestOutcome.ERROR and "::" in result.id and result.error_type and not result.frames:
         return f"it failed before any line of the project ran: {text.splitlines()[0]}"
     if result.error_type != "AssertionError" and (step := build_step(text)):
-        return f"it needs what `{step}` makes, which a fresh checkout does not have"
+        return f"it needs what `{step}` makes, which a fresh checkout does not have; other failures may come from that"
     if (missing := _METADATA.search(text)) and missing[1].replace("-", "_") in _own_names(project):
         return f"the project is not installed, as by `pip install -e .`: {text.splitlines()[0]}"
     return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""

@@ -85,7 +85,11 @@ def test_what_needs_a_submodule(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_a_build_step_makes(tmp_path: Path, message: str, step: str) -> None:
     """An error that names the step in quotes: no edit of the sources makes the files. An assertion may compare such a text."""
-    wanted = f"it needs what `{step}` makes, which a fresh checkout does not have" if step else ""
+    wanted = (
+        f"it needs what `{step}` makes, which a fresh checkout does not have; other failures may come from that"
+        if step
+        else ""
+    )
     assert reason(tmp_path, "RuntimeError", message) == wanted
     assert reason(tmp_path, "AssertionError", message) == ""
 
