@@ -12,6 +12,7 @@ SHOWN_TESTS = 5
 LONGEST_TITLE = 256
 """Characters that GitHub takes."""
 LONGEST_PATCH = 20_000
+LATE = "**Not proven:** the failing tests pass with this change, and time ended before all others had run with it:"
 """Characters of a patch that are shown: a text on GitHub has 65,536 at most, and another patch, or a test of 20,000, may be shown beside it."""
 
 
@@ -175,10 +176,7 @@ def proof_section(proof: Proof) -> list[str]:
 def fix_not_found(
     failure: Failure, attempts: Sequence[Attempt], *, seconds: float, effort: str = "", late: str = ""
 ) -> str:
-    """The answer when no repair could be proven: what was tried, and what came closest.
-
-    `late` is the patch of a change for whose proof no time was left: it says more than what was learned.
-    """
+    """The answer when no repair could be proven; `late` is a patch for whose proof no time was left."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     lessons = [] if late else [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
     return "\n".join(
@@ -196,9 +194,6 @@ def fix_not_found(
             *([plain(effort), ""] if effort else []),
         ]
     )
-
-
-LATE = "**Not proven:** the failing tests pass with this change, and time ended before all others had run with it:"
 
 
 def _learned(lines: Sequence[str]) -> list[str]:
