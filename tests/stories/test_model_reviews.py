@@ -377,7 +377,7 @@ def test_what_is_gone_is_told(tmp_path: Path) -> None:
     with modelled(tmp_path, script(alone(said(), times=1))) as (town, _):
         number = opened(town)
         town.push("bag", {"pantry/bag.py": BAG.replace(WRONG, "    return not bag + grams > 1000")})
-        assert "1 earlier finding no longer there" in town.reviews(number)[-1].body
+        assert "1 earlier finding no longer there." in town.checks(number)[-1].summary
 
 
 def test_the_models_words_do_nothing(tmp_path: Path) -> None:

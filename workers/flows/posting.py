@@ -52,9 +52,9 @@ def _was_asked(current: ReviewRound) -> bool:
 
 
 def _has_news(current: ReviewRound, plan: ReviewPlan) -> bool:
-    """Whether there is more to post than lines of the summary that the repository's own linter reports as well.
+    """Whether there is more to post than what is gone, and lines of the summary that the repository's own linter reports as well.
 
-    Those are in the check run: a review notifies everyone who follows the pull request.
+    Both are in the check run: a review notifies everyone who follows the pull request.
     """
     quiet = {
         each.finding.fingerprint
@@ -62,7 +62,7 @@ def _has_news(current: ReviewRound, plan: ReviewPlan) -> bool:
         if each.finding.own_linter and each.action not in INLINE
     }
     new = plan.inline or any(not finding.own_linter for finding in plan.summary)
-    return bool(new or plan.repair or not quiet.issuperset((*plan.resolved, *plan.back)))
+    return bool(new or plan.repair or not quiet.issuperset(plan.back))
 
 
 def _post_review(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> int:

@@ -231,6 +231,8 @@ def check_summary(
         )
     if still := len(plan.repeated) + len(plan.back):
         lines.append(f"{counted(still, 'finding')} posted in an earlier round, not repeated.")
+    if plan.resolved:
+        lines.append(f"{counted(len(plan.resolved), 'earlier finding')} no longer there.")
     if reviewed.findings_over:
         lines.append(f"The worst findings are reported; there are {reviewed.findings_over} more.")
     if plan.held:
