@@ -220,9 +220,8 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
     rejected = seen * (1.0 - appraisal.here.mean)
     if _is_whole(seen) and _is_whole(rejected):
         return f"{rejected:.0f} of {seen:.0f} rejected here; {expected}"
-    return f"feedback worth {seen:.1f} verdicts here, {appraisal.here.mean:.0%} of it in favour; {expected}".replace(
-        "%", " %"
-    )
+    share = round(100 * rejected / seen)
+    return f"{share} % rejected here, of feedback worth {seen:.1f} verdicts; {expected}"
 
 
 def _is_whole(weight: float) -> bool:

@@ -428,7 +428,7 @@ The model was not asked, because the author has no write access here; `@apprenti
         before = len(server.requests)
         town.settle()
         assert len(server.requests) == before, "a push is no new permission"
-        assert "no longer there" not in town.reviews(number)[-1].body
+        assert "no longer there" not in town.checks(number)[-1].summary
 
 
 def test_what_people_rejected_weighs_less(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_feedback_that_is_no_whole_number_is_a_share(store: Store, learner: Lear
     learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.TRIAGE, "comment:1")
     learner.record_signal(decision.id, SignalKind.ACCEPTED, Actor(id=2, login="eve"), Permission.WRITE, "comment:2")
     reason = explained(store, learner, decision.id).reason
-    assert reason.startswith("feedback worth 1.5 verdicts here, 67 % of it in favour; acceptance")
+    assert reason.startswith("33 % rejected here, of feedback worth 1.5 verdicts; acceptance")
 
 
 def test_a_fingerprint_is_of_a_finding_in_one_repository(store: Store, learner: Learner) -> None:
