@@ -278,7 +278,7 @@ def test_fix_rejected(town: Town, fixed: tuple[int, int, str]) -> None:
     issue, pull, decision = fixed
     (first,) = town.say(issue, "@apprentice reject because it hides the cause")
     (second,) = town.say(pull, "@apprentice reject", by=town.finn)
-    assert first.startswith("Recorded as not wanted for 1 decision.")
+    assert first.startswith("Recorded as not wanted for 1 decision: ")
     assert second == first
     assert sorted(heard(town, decision)) == [
         (SignalKind.REJECTED, "finn", 1.0),
