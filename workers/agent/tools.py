@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import islice
 from typing import Annotated, get_type_hints
 
 import msgspec
@@ -100,7 +101,8 @@ def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
             with suppress(ToolFailed):  # a file that cannot be read holds nothing
                 whole = checkout.read(path)
                 lines = redact_lines(whole).split("\n") if text in whole else []
-                hits += [f"{path}:{n}: {line.strip()}" for n, line in enumerate(lines, start=1) if text in line]
+                found = (f"{path}:{n}: {line.strip()}" for n, line in enumerate(lines, start=1) if text in line)
+                hits += islice(found, MAX_HITS + 1 - len(hits))
             if len(hits) > MAX_HITS:
                 break
         return _listed(hits, "search")

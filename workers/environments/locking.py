@@ -154,7 +154,7 @@ class Resolver(ABC):
 RUNS_TESTS = SpecifierSet(">=6")
 """The versions of pytest that our plug-in works with."""
 
-_FIRST_PART = re.compile(r"v?(\d+)(.*)")
+_FIRST_PART = re.compile(r"v?(\d{1,9})(.*)")
 
 
 def usable(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[str, ...]:

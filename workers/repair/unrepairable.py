@@ -69,7 +69,8 @@ def _is_lint(result: TestResult, project: Project) -> bool:
     raised = result.error_type not in ("", *_DOCTESTS, *CUT_ERRORS)
     if not raised or "::" not in result.id or result.outcome is not TestOutcome.FAILED or result.frames:
         return False
-    path, name = result.id.split("[", 1)[0].split("::")[:2]
+    path, _, inside = result.id.partition("::")
+    name = re.split(r"::|\[", inside)[0]
     named = rf"^[ \t]*(?:(?:async )?def |class |(?:from|import) [^#\n]*)?\b{re.escape(name)}\b"
     return not re.search(named, TreeFiles(project.tree).text(path), re.MULTILINE)
 

@@ -141,6 +141,12 @@ def test_a_test_without_a_traceback_is_no_linter(tmp_path: Path, text: str, test
     assert reason(tmp_path, "AssertionError", "1 != 2", test=test, frames=()) == ""
 
 
+@pytest.mark.parametrize("test", ["x[a::b]", "../../etc/passwd::root", "::"])
+def test_an_odd_id_is_a_check(tmp_path: Path, test: str) -> None:
+    """Tests choose their ids: none leads out of the checkout, or ends the repair."""
+    assert reason(tmp_path, "AssertionError", "1 != 2", test=test, frames=()).startswith("it is a check")
+
+
 def test_plug_ins_that_fail_before_a_test_begins(tmp_path: Path) -> None:
     """A class that a plug-in cannot collect is set aside; a fixture of the project's own that fails is not."""
     given = ("AttributeError", "'CallSpec2' object has no attribute 'funcargs'\nmore")
