@@ -1,5 +1,6 @@
 """Reports of detectors as findings that keep their identity while the code around them moves. Pure."""
 
+import ast
 import hashlib
 import re
 from collections import Counter
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Finding, PastFinding, Severity
+from memory.parsing import parsed
 from workers.diffs import split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import ruff_equivalent
@@ -27,7 +29,7 @@ _COVERED_BY: Mapping[str, frozenset[str]] = {
 }
 """Rules of one line that are reported once: those on the right cover the one on the left."""
 _GRAVE = frozenset({Severity.MAJOR, Severity.CRITICAL})
-_OF_A_FUNCTION = "B107"
+_OF_A_HEADER = "B107"
 """bandit's guess that a default is a password: its lines are those of the whole function, and so of every change of it."""
 _SILENCED_BY_COMMENTS = frozenset({"ruff", "bandit"})
 
@@ -62,13 +64,22 @@ def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Findi
     secret = {found.line: found.anchor or "" for found in placed if found.rule in _SECRET}
     shown = [secret.get(number, line) for number, line in enumerate(lines, 1)]
     for each in merged([found for found in placed if not _silenced(found, lines)]):
-        found = replace(each, end_line=each.line) if each.rule == _OF_A_FUNCTION else each
+        found = replace(each, end_line=_header_end(text, each.line)) if each.rule == _OF_A_HEADER else each
         anchor = _anchor(found, shown)
         place = (found.rule, anchor, scope(found.line))
         fix = None if found.fix and secret.keys() & _lines_of(found, found.fix) else found.fix
         seen.append(FindingWithFix(finding=_finding(found, place, count[place]), fix=fix))
         count[place] += 1
     return seen
+
+
+def _header_end(text: str, line: int) -> int:
+    """The last line before the body of the function that begins in a line."""
+    tree = parsed(text)
+    functions = (
+        (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)) if tree else ()
+    )
+    return max((node.body[0].lineno - 1 for node in functions if node.lineno == line), default=line)
 
 
 def _lines_of(found: RawFinding, fix: ToolFix) -> set[int]:

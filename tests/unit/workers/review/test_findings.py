@@ -147,12 +147,14 @@ def test_only_findings_on_changed_lines_are_kept() -> None:
     assert {(each.line, is_on(each, changed)) for each in found} == {(7, True), (6, True), (1, False)}
 
 
-def test_a_guess_of_a_default_is_on_the_line_of_its_function() -> None:
+def test_a_guess_of_a_default_is_on_the_header_of_its_function() -> None:
     """bandit's range of it is the function: no change of the body brings up a default that was there before."""
     (found,) = findings(SOURCE, security(5, "B107", "bandit", end_line=8))
     assert (found.line, found.end_line) == (5, 5)
     both = findings(SOURCE, security(6, "S107", "ruff"), security(5, "B107", "bandit", end_line=8))
     assert [each.rule for each in both] == ["S107"]
+    (found,) = findings('def f(\n    password="x",\n):\n    return 1\n', security(1, "B107", "bandit", end_line=4))
+    assert (found.line, found.end_line) == (1, 3)
 
 
 def test_a_hole_is_severe() -> None:
