@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from benchmarks.report import Interval, Numbers, bootstrap
 from memory.retrieval.embeddings import Embedder
 from memory.retrieval.index import (
-    FAILURES,
     FOCUS,
     HybridIndex,
     Matrix,
@@ -162,7 +161,7 @@ class _Ways:
         self._dense = Matrix(whole.shape[1])
         self._dense.add(whole)
         vectors = {WHOLE: dict(zip(self._ids, whole, strict=True)), FOCUS: dict(zip(self._ids, focus, strict=True))}
-        self._index = HybridIndex(whole.shape[1], FAILURES, lambda view, _ids: vectors[view])
+        self._index = HybridIndex(whole.shape[1], lambda view, _ids: vectors[view])
         entries = [_entry(case, text) for case, text in zip(cases, texts, strict=True)]
         self._index.add(entries, whole)
 

@@ -16,7 +16,7 @@ import numpy as np
 from memory.model import AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy.q_table import Neighbour, Remembered, summed
 from memory.retrieval.embeddings import Embedder, HashedWords
-from memory.retrieval.index import FAILURES, FOCUS, Hit, HybridIndex
+from memory.retrieval.index import FOCUS, Hit, HybridIndex
 from memory.rewards import clipped, support
 from memory.store import Store
 from memory.store.evidence import HALF_LIFE
@@ -139,7 +139,7 @@ class Experiences:
         """The index with all changes since the last search; None while nothing was ever remembered."""
         newest = self._store.experiences.newest_sequence()
         if newest and self._index is None:
-            self._index = HybridIndex(self._embedder.dimensions, FAILURES, self._vectors_of)
+            self._index = HybridIndex(self._embedder.dimensions, self._vectors_of)
         while self._index is not None and self._read < newest:
             entries = self._store.experiences.since(self._read)
             self._take_in(self._index, entries)

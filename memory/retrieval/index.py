@@ -106,20 +106,10 @@ VectorsOf = Callable[[str, Sequence[str]], Mapping[str, Floats]]
 
 Filter = Callable[[IndexEntry], bool]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewWeights:
-    """The weight of each ranking: by words (BM25) all of the query, and its focus; by meaning both of them again."""
-
-    words: float
-    focus_words: float
-    whole: float
-    focus: float
-
-
-FAILURES = ViewWeights(words=2.0, focus_words=2.0, whole=1.0, focus=1.0)
-"""The focus of a failure is where it happened. BM25 leads: the same names matter more than a similar story. A view of what
-the error says was measured and left out: alone it found 29 % where the place found 70 %, and it worsened the whole."""
+WORDS_WEIGHT, MEANING_WEIGHT = 2.0, 1.0
+"""Of the rankings by all of a query, and by its focus, which is where a failure happened. BM25 leads: the same names matter
+more than a similar story. A view of what the error says was measured and left out: alone it found 29 % where the place
+found 70 %, and it worsened the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +150,7 @@ class HybridIndex:
     It holds the vectors of whole texts; `vectors_of` gives those of both views.
     """
 
-    def __init__(self, dimensions: int, weights: ViewWeights, vectors_of: VectorsOf) -> None:
-        self._weights = weights
+    def __init__(self, dimensions: int, vectors_of: VectorsOf) -> None:
         self._vectors_of = vectors_of
         self._entries: list[IndexEntry] = []
         self._rows: dict[str, int] = {}
@@ -191,13 +180,12 @@ class HybridIndex:
         focused = self._cosines(FOCUS, vectors[FOCUS], [*nearness, *by_words, *by_focus_words])
         by_focus = sorted((key for key in focused if focused[key] > 0.0), key=lambda key: -focused[key])
         by_meaning = [key for key, cosine in nearness.items() if cosine > 0.0]
-        weights = self._weights
         fused = fuse(
             [
-                (weights.words, by_words),
-                (weights.focus_words, by_focus_words),
-                (weights.whole, by_meaning),
-                (weights.focus, by_focus[:DEPTH]),
+                (WORDS_WEIGHT, by_words),
+                (WORDS_WEIGHT, by_focus_words),
+                (MEANING_WEIGHT, by_meaning),
+                (MEANING_WEIGHT, by_focus[:DEPTH]),
             ]
         )
         nearness |= self._cosines(WHOLE, vectors[WHOLE], [key for key in fused if key not in nearness])

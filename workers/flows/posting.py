@@ -209,9 +209,8 @@ def _reopen_returned(current: ReviewRound, plan: ReviewPlan) -> None:
     for back in plan.back:
         if current.known.gone[back]:
             make = partial(_reopen, current, back)
-            current.context.effects.once(
-                current.key_of("back", back), make=make, find=lambda: None
-            )  # may be done twice
+            key = current.key_of("back", back)
+            current.context.effects.once(key, make=make, find=lambda: None)  # may be done twice
 
 
 def _reopen(current: ReviewRound, fingerprint: str) -> int:
