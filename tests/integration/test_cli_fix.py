@@ -187,7 +187,7 @@ def test_what_the_tests_do_not_decide(home: Path, tmp_path: Path) -> None:
     source = "def larger(one, other):\n    return one\n"
     test = "from sizes import larger\n\n\ndef test_larger():\n    assert larger(2, 5) == 5\n"
     project = written(tmp_path / "sizes", {"sizes.py": source, "test_sizes.py": test})
-    ran = apprentice_process(home, "fix", project, "--seed", "3", "--budget", "30", "--apply")
+    ran = apprentice_process(home, "fix", project, "--seed", "3", "--budget", "600", "--apply")
     assert ran.code == 3, ran.out + ran.err
     assert "Which is right: " in ran.out
     assert ran.out.startswith("undecided: ")

@@ -17,7 +17,7 @@ from typing import Protocol
 from memory.measures import SANDBOX
 from workers.errors import SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits, Workload
-from workers.sandbox.usage import MemoryMeter, usage_of
+from workers.sandbox.usage import MemoryMeter, TreeWatch, usage_of
 
 TICK_SECONDS = 0.05
 CHUNK_BYTES = 1 << 16
@@ -142,6 +142,7 @@ class _Watch:
     def __init__(self, tree: ProcessTree, limits: Limits, on_report: OnReport | None) -> None:
         self.tree, self.limits = tree, limits
         self.started = time.monotonic()
+        self.processes = TreeWatch(tree.leader)
         self.memory = MemoryMeter(tree.leader, tree.file_systems)
         self.output, self.errors = ClippedStream(cap=limits.output_kb << 10), ClippedStream(cap=limits.output_kb << 10)
         self.report = ReportBuffer(cap=limits.report_kb << 10)
@@ -206,7 +207,7 @@ class _Watch:
     def _broken_limit(self) -> Ending | None:
         if time.monotonic() - self.started > self.limits.wall_seconds:
             return Ending.WALL_TIME
-        used = usage_of(self.tree.leader)
+        used = self.processes.usage()
         if used.cpu_seconds > self.limits.cpu_seconds:
             return Ending.CPU_TIME
         measured = self.tree.group is None and self.memory.exceeds(self.limits.memory_mb, used.pids)

@@ -4,13 +4,17 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 PARENT, USER_TIME, CHILDREN_SYSTEM_TIME = 1, 11, 14
 """Fields of /proc/PID/stat after the command's name, from 0 (proc(5))."""
+
+NO_PARENT = 0
+"""The parent of a machine's first processes, and of those that come from outside into a namespace."""
+
+ALL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,31 +25,60 @@ class ProcessUsage:
     cpu_seconds: float
 
 
+class TreeWatch:
+    """Looks again and again at what a process and its descendants use.
+
+    Other processes never come below `leader`, so each is read once in ALL_SECONDS and not at every look. It is not longer,
+    because a number may go to another process.
+    """
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+        self._others: set[int] = set()
+        self._read_all = -math.inf
+
+    def usage(self) -> ProcessUsage:
+        """Of those that are there; nothing for those that are gone."""
+        now = time.monotonic()
+        if now - self._read_all >= ALL_SECONDS:
+            self._read_all, self._others = now, set()
+        table = dict(_processes(self._others))
+        children: dict[int, list[int]] = {}
+        for pid, fields in table.items():
+            if pid != self._leader:
+                children.setdefault(int(fields[PARENT]), []).append(pid)
+        pids = _below([self._leader] if self._leader in table else [], children)
+        # What has no way to a first process may be the leader's: its parent ended meanwhile.
+        self._others.update(_below([NO_PARENT, *self._others], children))
+        ticks = sum(int(value) for pid in pids for value in table[pid][USER_TIME : CHILDREN_SYSTEM_TIME + 1])
+        return ProcessUsage(pids=tuple(pids), cpu_seconds=ticks / TICKS_A_SECOND)
+
+
 def usage_of(leader: int) -> ProcessUsage:
-    """The use of a process and all its descendants; nothing for those that are gone."""
-    table = dict(_processes())
-    children: dict[int, list[int]] = {}
-    for pid, fields in table.items():
-        children.setdefault(int(fields[PARENT]), []).append(pid)
-    pids = [leader] if leader in table else []
-    for pid in pids:
+    """One look at the use of a process and all its descendants."""
+    return TreeWatch(leader).usage()
+
+
+def _below(pids: list[int], children: Mapping[int, Sequence[int]]) -> list[int]:
+    """These with all their descendants."""
+    for pid in pids:  # grows while it is read
         pids.extend(children.get(pid, ()))
-    ticks = sum(int(value) for pid in pids for value in table[pid][USER_TIME : CHILDREN_SYSTEM_TIME + 1])
-    return ProcessUsage(pids=tuple(pids), cpu_seconds=ticks / TICKS_A_SECOND)
+    return pids
 
 
-def _processes() -> Iterator[tuple[int, list[str]]]:
+def _processes(left_out: Collection[int]) -> Iterator[tuple[int, list[str]]]:
     """The fields after the command's name, which may itself hold blanks and parentheses."""
-    for name in os.listdir("/proc"):  # noqa: PTH208 - twenty times a second
-        text = _read(f"/proc/{name}/stat") if name.isdigit() else b""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - twenty times a second
+    for pid in pids:
+        text = b"" if pid in left_out else _read(f"/proc/{pid}/stat")
         if text:
-            yield int(name), text[text.rindex(b")") + 2 :].decode().split()
+            yield pid, text[text.rindex(b")") + 2 :].decode().split()
 
 
 def _read(path: str, most: int = -1) -> bytes:
     """The first `most` bytes of a file of /proc, or all; empty when its process is gone or hides it."""
     try:
-        with Path(path).open("rb") as stream:
+        with open(path, "rb") as stream:  # noqa: PTH123 - as often
             return stream.read(most)
     except OSError:
         return b""
