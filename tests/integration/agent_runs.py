@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.agent.folder import Record, read
 from benchmarks.repair.cases import write_case
 from bot.model_server.script import Script, ScriptedCall, Turn, When
+from tests.projects import PYPROJECT
 
 ROOT = Path(__file__).parents[2]
 LESSON = "The bound itself is allowed, so compare with the size before the new one comes."
@@ -45,7 +46,7 @@ def test_it_holds_no_more_than_its_size():
             into / name,
             name=name,
             files={f"{name}.py": source, f"test_{name}.py": test.replace("SIZES", "(1, 2)")}
-            | {"pytest.ini": "[pytest]\n"},
+            | {"pyproject.toml": PYPROJECT},
             held_out={"test_held_out.py": test.replace("SIZES", "(0, 1, 2, 3)")},
             test_command="python -m pytest -q",
             budget_seconds=10.0,

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from tests.json_contracts import undocumented
+from tests.projects import PYPROJECT
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +55,7 @@ class Till:
 """With a bug: a total of exactly 100.00 gets no discount."""
 
 SHOP = {
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "shop/__init__.py": "",
     "shop/prices.py": '''"""Prices in cents."""
 
@@ -110,7 +111,7 @@ def test_nothing_is_no_sale():
 SOUND = SHOP | {"shop/till.py": TILL.replace("> 10000", ">= 10000")}
 
 TICKETS = {
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "tickets.py": '''"""Who travels for how much."""
 
 

@@ -23,6 +23,7 @@ from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
 from tests.databases import migrated_store
+from tests.projects import PYPROJECT
 from workers.agent.engine import STRATEGIES, LlmOptions
 from workers.llm.client import models_of
 from workers.repair.engines.engine import RepairDeps
@@ -115,7 +116,7 @@ class House:
         root.mkdir()
         for path, text in box(name).items():
             (root / path).write_text(text)
-        (root / "pytest.ini").write_text("[pytest]\n")
+        (root / "pyproject.toml").write_text(PYPROJECT)
         task = Task(
             id=root.name, kind=TaskKind.REPAIR, repository=repository, sha=root.name, number=0, created_at=self.clock()
         )

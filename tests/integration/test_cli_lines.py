@@ -263,14 +263,15 @@ def test_rates():
 
 
 def test_what_is_undecided(home: Path, tmp_path: Path) -> None:
-    """The question comes before the proof, and --patch prints nothing: exit code 3."""
+    """The question comes before the proof, --apply writes nothing and --patch prints nothing: exit code 3."""
     files = {
         "sizes.py": "def larger(one, other):\n    return one\n",
         "test_sizes.py": "from sizes import larger\n\n\ndef test_larger():\n    assert larger(2, 5) == 5\n",
     }
     project = written(tmp_path / "sizes", files)
-    ran = run(home, project, "fix", ".", "--budget", "120")
+    ran = run(home, project, "fix", ".", "--budget", "600", "--apply")
     assert ran.code == 3, ran.out
+    assert (project / "sizes.py").read_text() == files["sizes.py"]
     printed = [re.sub(r"\d+ in all", "# in all", line) for line in lines(ran.out)]
     assert printed[:2] == snapshot(
         [
@@ -280,10 +281,10 @@ def test_what_is_undecided(home: Path, tmp_path: Path) -> None:
     )
     starts = [next(n for n, line in enumerate(printed) if line.startswith(start)) for start in DISPUTED]
     assert starts == sorted(starts) and starts[0] < SCREEN, "which edits are found depends on the time"
-    patch = run(tmp_path / "other", project, "fix", ".", "--budget", "120", "--patch", "--quiet")
+    patch = run(tmp_path / "other", project, "fix", ".", "--budget", "600", "--patch", "--quiet")
     assert (patch.code, patch.out) == (3, "")
     assert patch.err.startswith("undecided: ")
-    again = run(home, project, "fix", ".", "--budget", "120", "--quiet")
+    again = run(home, project, "fix", ".", "--budget", "600", "--quiet")
     assert (again.code, again.out.partition(":")[0]) == (3, "undecided"), "what the tests left open is not made again"
 
 

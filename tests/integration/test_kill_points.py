@@ -22,6 +22,7 @@ from memory.model.jobs import JobState
 from memory.store import Store, open_store
 from tests.databases import LONG_AGO
 from tests.playground import Maintainer, Playground, fail
+from tests.projects import PYPROJECT
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.job_context import LATE
 from workers.queue.broker import make_celery, send
@@ -42,7 +43,7 @@ CHECK = ("POST", "/check-runs$")
 RESULT = ("PATCH", r"/check-runs/\d+$")
 
 BROKEN = {
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "pantry/__init__.py": "",
     "pantry/units.py": 'def shown(amount):\n    return f"{amont} g"\n',
     "tests/test_units.py": "from pantry.units import shown\n\n\ndef test_shown():\n    assert shown(5) == '5 g'\n",
@@ -181,16 +182,14 @@ def points_of(table: Iterable[str]) -> list[object]:
     return [pytest.param(each, marks=() if each in IN_EVERY_RUN else pytest.mark.extended) for each in table]
 
 
+# One point between any two effects of a job on GitHub, and three before the first.
+
 FIX_POINTS: dict[str, Callable[[House], None]] = {
     "token minted": lambda house: house.die_after(*TOKEN),
-    "reproducing": lambda house: setattr(house, "line_to_die_at", "finding what fails:"),
     "strategy chosen": lambda house: setattr(house, "line_to_die_at", "trying strategy "),
     "proven": lambda house: setattr(house, "line_to_die_at", " is proven after "),
-    "publishing": lambda house: setattr(house, "line_to_die_at", "publishing "),
     "pushed": lambda house: house.die_after(*PUSH),
-    "before the pull request": lambda house: house.die_before(*PULL),
     "pull request made": lambda house: house.die_after(*PULL),
-    "before the comment": lambda house: house.die_before(*COMMENT),
     "comment made": lambda house: house.die_after(*COMMENT),
 }
 
@@ -212,9 +211,7 @@ def test_fix(point: str, house: House) -> None:
 REVIEW_POINTS: dict[str, Callable[[House], None]] = {
     "before the review": lambda house: house.die_before(*REVIEW),
     "review made": lambda house: house.die_after(*REVIEW),
-    "before the check run": lambda house: house.die_before(*CHECK),
     "check run made": lambda house: house.die_after(*CHECK),
-    "before its result": lambda house: house.die_before(*RESULT),
     "its result made": lambda house: house.die_after(*RESULT),
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory.model import EditShape, Failure, Family
+from tests.projects import PYPROJECT
 from workers.ports import Limits
 from workers.repair.attempt import Shortlist
 from workers.repair.candidates import Candidate
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.sandbox
 LIMITS = Limits(wall_seconds=60, cpu_seconds=20)
 
 SHOP = {
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "shop/__init__.py": "",
     "shop/till.py": '''
         """Adding up."""

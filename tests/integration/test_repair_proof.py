@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory.model import AttemptOutcome, Confidence, EditShape, Family, Proof
+from tests.projects import PYPROJECT
 from workers.diffs import apply_unified
 from workers.errors import CannotRun
 from workers.ports import Limits
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.sandbox
 LIMITS = Limits(wall_seconds=60, cpu_seconds=30)
 
 GARDEN = {
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "garden/__init__.py": "",
     "garden/beds.py": '''
         """Beds and what grows in them."""

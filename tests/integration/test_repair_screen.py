@@ -13,6 +13,7 @@ import pytest
 import xdist
 
 from memory.model import EditShape
+from tests.projects import PYPROJECT
 from workers.ports import Limits
 from workers.repair.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.reproduce import ScreeningTests
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.sandbox
 LIMITS = Limits(wall_seconds=60, cpu_seconds=4, memory_mb=1024)
 
 LEDGER = {
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "src/ledger/__init__.py": "from ledger.book import Book\nfrom ledger.money import Money\n",
     "src/ledger/money.py": '''
         """Amounts in cents."""

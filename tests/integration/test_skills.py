@@ -21,6 +21,7 @@ from memory.retrieval.experiences import Experiences
 from memory.skills import SkillState, current, tried_as, usable
 from memory.store import Store
 from tests.databases import migrated_store
+from tests.projects import PYPROJECT
 from workers.repair.engines.engine import RepairDeps
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
@@ -112,7 +113,7 @@ class House:
         root.mkdir()
         for path, text in files.items():
             (root / path).write_text(text)
-        (root / "pytest.ini").write_text("[pytest]\n")
+        (root / "pyproject.toml").write_text(PYPROJECT)
         task = Task(
             id=root.name,
             kind=TaskKind.REPAIR,

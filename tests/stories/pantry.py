@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.projects import PYPROJECT
+
 UNITS = '''"""Amounts as cooks write them."""
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class Recipe:
 
 FILES = {
     "README.md": "# Pantry\n",
-    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pyproject.toml": PYPROJECT,
     "pantry/__init__.py": "",
     "pantry/units.py": UNITS,
     "pantry/shelf.py": SHELF,

@@ -56,7 +56,6 @@ def test_a_change_in_a_pull_request_has_no_effect_before_the_merge(town: Town) -
             "Nothing found",
             """\
 No test is broken: 10 tests passed.
-No test runs 2 of 2 changed lines of code: `pantry/later.py:1-2`.
 1 file read.
 1 finding left out by .github/apprentice.yml.\
 """,
@@ -75,7 +74,6 @@ def test_a_wrong_file_stops_no_review(town: Town) -> None:
             "1 finding, 2 mistakes in .github/apprentice.yml",
             """\
 No test is broken: 10 tests passed.
-No test runs 3 of 3 changed lines of code: `pantry/empty.py:1,4-5`.
 1 file read.
 2 mistakes in .github/apprentice.yml on the base branch. Each counts as not written; the rest is used.
 - line 3, column 9: rules.F541: expected one of off, info, minor, major, critical; did you mean minor?
@@ -99,7 +97,6 @@ def test_a_file_that_is_no_yaml_stops_no_review(town: Town) -> None:
             "1 finding, 1 mistake in .github/apprentice.yml",
             """\
 No test is broken: 10 tests passed.
-No test runs 2 of 2 changed lines of code: `pantry/empty.py:1-2`.
 1 file read.
 1 mistake in .github/apprentice.yml on the base branch. Each counts as not written; the rest is used.
 - line 2, column 1: not valid YAML: expected ',' or '}', but got '&lt;stream end>'\
@@ -119,7 +116,6 @@ def test_silent_mode(town: Town) -> None:
             "1 finding",
             """\
 No test is broken: 10 tests passed.
-No test runs 2 of 2 changed lines of code: `pantry/empty.py:1-2`.
 1 file read.
 Silent mode of .github/apprentice.yml: nothing is posted but this check run.\
 """,
@@ -189,7 +185,6 @@ def test_mistakes_of_the_owner(town: Town) -> None:
             "mistakes in the owner's .github/apprentice.yml",
             """\
 No test is broken: 10 tests passed.
-No test runs 2 of 2 changed lines of code: `pantry/empty.py:1-2`.
 1 file read.
 1 mistake in the owner's .github/apprentice.yml, line 2; the rest of it is used.
 1 finding left out by .github/apprentice.yml.\
@@ -224,7 +219,6 @@ def test_paths_and_the_lowest_severity(town: Town) -> None:
             "1 finding",
             """\
 No test is broken: 10 tests passed.
-No test runs 2 of 2 changed lines of code: `pantry/empty.py:1-2`.
 3 files read.
 3 findings left out by .github/apprentice.yml.
 2 files left out by `paths` of .github/apprentice.yml: only security and critical findings are reported.\

@@ -101,7 +101,6 @@ def test_base_gone(town: Town) -> None:
             "1 finding",
             """\
 No test is broken: 10 tests passed.
-No test runs 2 of 2 changed lines of code: `pantry/empty.py:1-2`.
 1 file read.
 The commit that this was opened against is gone; compared with where it left `main` as that is now.\
 """,
@@ -247,6 +246,6 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 """)
     (check,) = town.checks(number)
     assert (check.conclusion, check.title, len(check.summary.splitlines())) == snapshot(
-        ("neutral", "1 finding, 320 files not read", 54)
+        ("neutral", "1 finding, 320 files not read", 53)
     )
     assert {each.path for each in town.remarks(number)} == {"pantry/empty.py"}

@@ -15,9 +15,9 @@ from tests.databases import LONG_AGO
 from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
-from tests.stories.town import BOT, REPOSITORY, Town, readable
-from workers.flows import reviewed_change
+from tests.stories.town import BOT, BUDGET_SECONDS, REPOSITORY, Town, readable
 from workers.queue.runner import PATIENCE
+from workers.review import untested
 
 pytestmark = pytest.mark.sandbox
 
@@ -148,9 +148,8 @@ diff --git a/pantry/labels.py b/pantry/labels.py
 
 
 @pytest.mark.extended
-def test_a_repair_is_a_suggestion(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repair_is_a_suggestion(town: Town) -> None:
     """A settled repair of what the change breaks is a comment that can be applied; applying it teaches and closes the thread."""
-    monkeypatch.setattr(reviewed_change, "HEAD_REPAIR_BESIDE_CULPRIT_SECONDS", 240.0)
     slip = UNITS.replace("amount >= 1000", "amount > 1000").replace("Grams as people read them", "Grams, or kilograms")
     number = town.propose("units", {"pantry/units.py": slip})
     (review,) = town.reviews(number)
@@ -279,8 +278,9 @@ No test is broken: 12 tests passed.
     )
 
 
-def test_nothing_found(town: Town) -> None:
+def test_nothing_found(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is nothing to say, nothing is said: the check run alone tells that the change was read."""
+    monkeypatch.setattr(untested, "SECONDS", BUDGET_SECONDS)
     number = town.propose("units", {"pantry/units.py": UNITS.replace('"oz": 28', '"oz": 28, "lb": 454')})
     assert town.reviews(number) == town.remarks(number) == town.answers(number) == []
     (check,) = town.checks(number)
@@ -298,8 +298,9 @@ No test fails without the changed code.
 
 
 @pytest.mark.extended
-def test_second_push(town: Town) -> None:
+def test_second_push(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     """A push repeats nothing, and closes the thread of what is gone without a review; a third push has nothing to add."""
+    monkeypatch.setattr(untested, "SECONDS", BUDGET_SECONDS)
     number = town.propose("jars", {"pantry/jars.py": JARS})
     said = {each.id for each in town.remarks(number)}
     town.push("jars", {"pantry/jars.py": JARS.removeprefix("import os\n")})

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from socket import create_server
+from unittest.mock import patch
 
 import uvicorn
 from msgspec.structs import replace
@@ -33,16 +34,18 @@ from tests.databases import ThreadStore, migrated
 from tests.playground import Maintainer, Playground, fail, minting_for
 from tests.stories.pantry import FILES
 from workers.errors import Retryable
-from workers.flows import FLOWS
+from workers.flows import FLOWS, reviewed_change
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import PollReactions, RepositoryRef
 from workers.queue.enqueue import Send, rows
 from workers.queue.runner import run_leased
+from workers.review import untested
 from workers.settings import WebSettings, WorkerSettings
 
 REPOSITORY = "kitchen/pantry"
 SECRET = "a secret for stories"
 STARTUP_SECONDS = 20.0
+BUDGET_SECONDS = 240.0
 MAX_ROUNDS = 20
 BOT = "apprentice[bot]"
 
@@ -242,14 +245,23 @@ def nobody(_ids: Sequence[str]) -> None:
 
 @contextmanager
 def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> Iterator[Town]:
-    """Found the town and work in it. `settings` are those of the worker that differ."""
+    """Found the town and work in it. `settings` are those of the worker that differ.
+
+    A repair in a review has all the time that it needs on a busy machine. What no test tests is not looked for, which would
+    run the tests of each review twice more: a story about it sets `untested.SECONDS`.
+    """
     clock, told = Clock(), list[str]()
-    with founded(home, nobody, clock, files) as (playground, github):
+    with (
+        patch.object(reviewed_change, "HEAD_REPAIR_SECONDS", BUDGET_SECONDS),
+        patch.object(reviewed_change, "HEAD_REPAIR_BESIDE_CULPRIT_SECONDS", BUDGET_SECONDS),
+        patch.object(untested, "SECONDS", 0.0),
+        founded(home, nobody, clock, files) as (playground, github),
+    ):
         given = {
             "python": Path(sys.executable),
             "control_share": 0.0,
             "seed": 7,
-            "budget_seconds": 240.0,
+            "budget_seconds": BUDGET_SECONDS,
             "learn_changes": 0,
             **github,
             **settings,
