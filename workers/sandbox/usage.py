@@ -15,6 +15,7 @@ NO_PARENT = 0
 """The parent of a machine's first processes, and of those that come from outside into a namespace."""
 
 ALL_SECONDS = 1.0
+"""How long other processes are known. Later the number of one may belong to a process of the tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,7 @@ class ProcessUsage:
 class TreeWatch:
     """Looks again and again at what a process and its descendants use.
 
-    Other processes never come below `leader`, so each is read once in ALL_SECONDS and not at every look. It is not longer,
-    because a number may go to another process.
+    Another process never becomes a descendant of `leader`, so it is read once in ALL_SECONDS, and not at every look.
     """
 
     def __init__(self, leader: int) -> None:
