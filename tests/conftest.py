@@ -30,7 +30,9 @@ from workers.redaction import own_secrets
 REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox", "network_registry": "registry"}
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 << 30
-START_SECONDS = 60.0
+START_SECONDS = 600.0
+MAX_SHOWN = 1500
+"""Characters of a failure that are printed at once; all of it follows at the end."""
 
 hypothesis.settings.register_profile("patient", deadline=None)  # no test depends on the clock
 hypothesis.settings.load_profile("patient")
@@ -47,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     No environment is made of packages from outside: the index is a closed port, unless a test opens one.
     """
+    config.pluginmanager.register(Aloud(config))
     os.environ |= {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
     if hasattr(config, "workerinput") or config.option.basetemp or not has_room(MEMORY):
         return
@@ -63,6 +66,20 @@ def has_room(place: Path) -> bool:
         return False
     found = os.statvfs(place)
     return found.f_bavail * found.f_frsize >= ROOM_BYTES and not found.f_flag & os.ST_NOEXEC
+
+
+class Aloud:
+    """Prints a failure at once: a run that is ended from outside prints no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line("")
+            terminal.write_line(f"FAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)")
+            terminal.write_line(str(report.longrepr).strip()[-MAX_SHOWN:])
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
+from bot.playground import loopback
 from bot.playground.git import git
 from bot.playground.server import Playground
 
@@ -83,7 +82,7 @@ class Maintainer:
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON's edge
         """Any request to the API; the parsed answer. Raises RequestDenied for an error."""
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
-        answer = httpx.request(method, self._url + path, json=body, headers=headers, timeout=60, trust_env=False)
+        answer = loopback.request(method, self._url + path, json=body, headers=headers, timeout=60)
         parsed = answer.json() if answer.content else None
         if answer.is_error:
             raise RequestDenied(f"{answer.status_code} {parsed['message'] if parsed else answer.reason_phrase}")

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import httpx
 
+from bot.playground import loopback
 from bot.playground.models import (
     App,
     HostedAccount,
@@ -137,7 +138,7 @@ def _post(url: str, headers: dict[str, str], body: bytes) -> tuple[str, int]:
     if not url:
         return "no webhook url", 0
     try:
-        answer = httpx.post(url, headers=headers, content=body, timeout=TIMEOUT, trust_env=False)
+        answer = loopback.request("POST", url, headers=headers, content=body, timeout=TIMEOUT)
     except httpx.TimeoutException:
         return "timed out", 504
     except httpx.HTTPError:

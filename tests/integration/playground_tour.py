@@ -32,7 +32,7 @@ class Tourist:
     def send(self, method: str, path: str, body: Json = None, **headers: str) -> tuple[int, Json, dict[str, str]]:
         """Status, parsed body and headers of an answer; header names are given with underscores."""
         parts = urlsplit(self.url)
-        connection = HTTPConnection(str(parts.hostname), parts.port, timeout=60)
+        connection = HTTPConnection(str(parts.hostname), parts.port, timeout=600)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.authorization:
             named.setdefault("Authorization", self.authorization)

@@ -12,7 +12,7 @@ from benchmarks.agent.folder import read
 from bot.model_server.server import ModelServer
 from tests.integration.agent_runs import Runs, figures, script, table, told, write_cases
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.extended, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.extended]
 
 TWO = ("--num-trials", "2")
 FIRST_CASE_ONLY = 0.0085

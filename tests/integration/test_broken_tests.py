@@ -33,7 +33,7 @@ def compared(
     root: Path,
     changes: Mapping[str, str],
     reaching: tuple[str, ...] = (),
-    seconds: float = 120,
+    seconds: float = 600,
     *,
     left_out: bool = False,
     directory: str = ".",

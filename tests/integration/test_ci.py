@@ -118,7 +118,6 @@ def test_wrong_input_is_refused(tmp_path: Path, action: dict[str, Any], given: d
 @pytest.mark.extended
 @pytest.mark.network_registry
 @pytest.mark.sandbox
-@pytest.mark.timeout(900)
 def test_the_action_reviews_a_pull_request(tmp_path: Path, action: dict[str, Any]) -> None:
     """On a clean runner it installs the wheel, finds the broken test, fails, and writes summary, annotations, SARIF and a proven patch."""
     shop, base, head = breaking(tmp_path)

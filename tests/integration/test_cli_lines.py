@@ -180,7 +180,7 @@ MANY = {
 from limits import at_most
 
 
-@pytest.mark.parametrize("number", range(500))
+@pytest.mark.parametrize("number", range(120))
 def test_many(number):
     assert at_most(1000 + number, 900) == 900
 
@@ -191,13 +191,13 @@ def test_one():
 }
 
 
-def test_fix_of_five_hundred_failing_tests(home: Path, tmp_path: Path) -> None:
+def test_fix_of_many_failing_tests(home: Path, tmp_path: Path) -> None:
     """Ten of them are shown, and how many more there are; all on one screen."""
     ran = run(home, written(tmp_path / "limits", MANY), "fix", ".")
     assert len(ran.out.splitlines()) <= SCREEN + 4
     assert lines(ran.out) == snapshot(
         [
-            "fixed: 500 failing tests pass now; suite 501 passed, 0 failed; 6 candidates tried; # s",
+            "fixed: 120 failing tests pass now; suite 121 passed, 0 failed; 6 candidates tried; # s",
             "not applied; run again with --apply, or pipe --patch into `git apply`:",
             "diff --git a/limits.py b/limits.py",
             "--- a/limits.py",
@@ -217,8 +217,8 @@ def test_fix_of_five_hundred_failing_tests(home: Path, tmp_path: Path) -> None:
             "  test_limits.py::test_many[7]",
             "  test_limits.py::test_many[8]",
             "  test_limits.py::test_many[9]",
-            "  and 490 more (--verbose lists them)",
-            "proof: 500 of 500 failing tests pass; suite 501 passed, 0 failed, 0 skipped of 501, run 2 times: python -m pytest",
+            "  and 110 more (--verbose lists them)",
+            "proof: 120 of 120 failing tests pass; suite 121 passed, 0 failed, 0 skipped of 121, run 2 times: python -m pytest",
             "confidence: # different edits pass these tests, and all behave alike on further calls like those of the tests.",
             "why: apprentice why <decision>",
         ]
@@ -242,7 +242,7 @@ def test_what_is_not_fixed(home: Path, tmp_path: Path) -> None:
             "why: apprentice why <decision>",
         ]
     )
-    patch = run(home, lost, "fix", ".", "--budget", "60", "--patch", "--quiet")
+    patch = run(home, lost, "fix", ".", "--budget", "10", "--patch", "--quiet")
     assert (patch.code, patch.out) == (1, "")
     assert patch.err.startswith("not fixed: ")
 
@@ -281,11 +281,9 @@ def test_what_is_undecided(home: Path, tmp_path: Path) -> None:
     )
     starts = [next(n for n, line in enumerate(printed) if line.startswith(start)) for start in DISPUTED]
     assert starts == sorted(starts) and starts[0] < SCREEN, "which edits are found depends on the time"
-    patch = run(tmp_path / "other", project, "fix", ".", "--budget", "600", "--patch", "--quiet")
-    assert (patch.code, patch.out) == (3, "")
-    assert patch.err.startswith("undecided: ")
-    again = run(home, project, "fix", ".", "--budget", "600", "--quiet")
-    assert (again.code, again.out.partition(":")[0]) == (3, "undecided"), "what the tests left open is not made again"
+    again = run(home, project, "fix", ".", "--budget", "600", "--patch", "--quiet")
+    assert (again.code, again.out) == (3, ""), "what the tests left open is not made again"
+    assert again.err.startswith("undecided: ")
 
 
 DISPUTED = (
@@ -580,51 +578,32 @@ def test_review_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
 def test_review_with_many_findings(home: Path, tmp_path: Path) -> None:
     """The verdict comes first, a list ends with how many more there are, and --verbose has them all."""
     shop = committed(tmp_path / "shop", SOUND)
-    imports = "".join(f"import module_{number}\n" for number in range(40))
-    written(shop, {"shop/many.py": imports, "shop/till.py": POOR})
+    many = "import json\n" + "".join(f"def part_{number}():\n    unused = 0\n" for number in range(39))
+    written(shop, {"shop/many.py": many, "shop/till.py": POOR})
     ran = run(home, shop, "review")
     assert lines(ran.out) == snapshot(
         [
-            "no test is broken: 7 tests passed; 41 findings: 20 to post beside the code, 21 to list in the summary; 2 files read; # s",
-            "No test runs 40 of 41 changed lines of code: shop/many.py:1-40.",
+            "no test is broken: 7 tests passed; 41 findings: 2 to post beside the code, 39 to list in the summary; 2 files read; # s",
+            "No test runs 79 of 80 changed lines of code: shop/many.py:1-79.",
             "No test fails without the changed code.",
-            "20 findings to post beside the code:",
-            "  shop/many.py:1 F401 (minor) `module_0` imported but unused  [<id>]",
+            "2 findings to post beside the code:",
+            "  shop/many.py:1 F401 (minor) `json` imported but unused  [<id>]",
             "    suggested, applied and tested: delete line 1",
-            "  shop/many.py:2 F401 (minor) `module_1` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 2",
-            "  shop/many.py:3 F401 (minor) `module_2` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 3",
-            "  shop/many.py:4 F401 (minor) `module_3` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 4",
-            "  shop/many.py:5 F401 (minor) `module_4` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 5",
-            "  shop/many.py:6 F401 (minor) `module_5` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 6",
-            "  shop/many.py:7 F401 (minor) `module_6` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 7",
-            "  shop/many.py:8 F401 (minor) `module_7` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 8",
-            "  shop/many.py:9 F401 (minor) `module_8` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 9",
-            "  shop/many.py:10 F401 (minor) `module_9` imported but unused  [<id>]",
-            "    suggested, applied and tested: delete line 10",
-            "  ruff check --select F401 --fix fixes what it can",
-            "  and 10 more (--verbose lists them): 10 of F401",
-            "21 findings to list in the summary:",
-            "  shop/many.py:21 F401 (minor) `module_20` imported but unused  [<id>]",
-            "  shop/many.py:22 F401 (minor) `module_21` imported but unused  [<id>]",
-            "  shop/many.py:23 F401 (minor) `module_22` imported but unused  [<id>]",
-            "  shop/many.py:24 F401 (minor) `module_23` imported but unused  [<id>]",
-            "  shop/many.py:25 F401 (minor) `module_24` imported but unused  [<id>]",
-            "  shop/many.py:26 F401 (minor) `module_25` imported but unused  [<id>]",
-            "  shop/many.py:27 F401 (minor) `module_26` imported but unused  [<id>]",
-            "  shop/many.py:28 F401 (minor) `module_27` imported but unused  [<id>]",
-            "  shop/many.py:29 F401 (minor) `module_28` imported but unused  [<id>]",
-            "  shop/many.py:30 F401 (minor) `module_29` imported but unused  [<id>]",
-            "  ruff check --select F401 --fix fixes what it can",
             "  shop/till.py:14 E711 (minor) Comparison to `None` should be `cond is None`  [<id>]",
-            "  and 10 more (--verbose lists them): 10 of F401",
+            "    suggested for line 14, applied and tested:",
+            "        if count is None or count < 1:",
+            "39 findings to list in the summary:",
+            "  shop/many.py:3 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:5 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:7 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:9 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:11 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:13 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:15 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:17 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:19 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:21 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  and 29 more (--verbose lists them): 29 of F841",
         ]
     )
     everything = run(home, shop, "review", "--verbose")
@@ -634,7 +613,7 @@ def test_review_with_many_findings(home: Path, tmp_path: Path) -> None:
         (
             0,
             [
-                "no test is broken: 7 tests passed; 41 findings: 20 to post beside the code, 21 to list in the summary; 2 files read; # s"
+                "no test is broken: 7 tests passed; 41 findings: 2 to post beside the code, 39 to list in the summary; 2 files read; # s"
             ],
             "",
         )
@@ -682,7 +661,7 @@ def test_a_locale_that_is_not_utf_8(home: Path, tmp_path: Path) -> None:
     """What the locale cannot write is spelled out, in text and in JSON, and nothing fails."""
     bare = committed(tmp_path / "bare", {"module.py": "x = 1\n"})
     written(bare, {"größe.py": "import größe\n"})
-    for locale in ({"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}):
+    for locale in ({"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}):
         process = started(home, bare, "review", **locale)
         out, err = process.communicate()
         assert (process.returncode, b"Traceback" in err) == (0, False), err
@@ -747,7 +726,7 @@ KEPT = {"fix": "; what was learned so far is kept", "review": ""}
 
 def wait_for_the_end_of(processes: list[Path]) -> None:
     """A killed process takes a moment to end, and may wait for its parent to notice."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while alive := [each for each in processes if is_alive(each)]:
         assert time.monotonic() < deadline, [(each / "cmdline").read_bytes() for each in alive]
         time.sleep(0.05)

@@ -102,7 +102,7 @@ def test_registers_and_keeps_what_it_is_given(tmp_path: Path, api: str) -> None:
         state = urllib.parse.parse_qs(urllib.parse.urlsplit(action[1]).query)["state"][0]
         assert httpx.get(f"{root(address)}/created", params={"code": "good", "state": "guessed"}).status_code == 404
         assert httpx.get(f"{root(address)}/created", params={"code": "good", "state": state}).status_code == 200
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert said.splitlines()[-2].endswith("https://github.example/apps/apprentice-acme/installations/new")
     assert said.splitlines()[-1].endswith("@apprentice-acme help")
@@ -124,7 +124,7 @@ def test_a_code_that_github_does_not_take(tmp_path: Path, api: str) -> None:
     with registering(tmp_path / "app", api) as (process, address):
         assert (tmp_path / "app").exists()
         confirm(address, "bad")
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
     assert process.returncode == 1
     assert "delete it on GitHub and start again" in said
     assert not (tmp_path / "app").exists()
@@ -134,7 +134,7 @@ def test_github_that_fails_once(tmp_path: Path, api: str) -> None:
     """A code is good for an hour, so an error of GitHub costs a second try and not the App."""
     with registering(tmp_path / "app", api) as (process, address):
         confirm(address, "late")
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert "502" in said.splitlines()[0]
     assert (tmp_path / "app" / "private-key.pem").read_text() == APP["pem"]
@@ -147,7 +147,7 @@ def test_what_cannot_be_kept_is_printed(code: str, line: str, tmp_path: Path, ap
         if code == "good":
             shutil.rmtree(tmp_path / "app")
         confirm(address, code)
-        said, wrong = process.communicate(timeout=60)
+        said, wrong = process.communicate(timeout=600)
     assert process.returncode == 1
     assert "pem: -----BEGIN RSA PRIVATE KEY-----\n" in said
     assert "webhook_secret: hush\n" in said
@@ -162,7 +162,7 @@ def test_says_what_it_waits_for_and_ends_when_asked(number: signal.Signals, tmp_
         assert process.stdout is not None
         reminder = process.stdout.readline()
         process.send_signal(number)
-        _, wrong = process.communicate(timeout=60)
+        _, wrong = process.communicate(timeout=600)
     assert address in reminder
     assert "Ctrl-C" in reminder
     assert process.returncode == 1
@@ -182,7 +182,7 @@ def test_a_server_of_your_own(tmp_path: Path, api: str) -> None:
     """The REST API of a GitHub Enterprise Server is found below its address."""
     with registering(tmp_path / "app", "", "--github", f"{api}/") as (process, address):
         confirm(address, "good")
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == 0
     assert f"APPRENTICE_GITHUB_URL={api}/api/v3\n" in (tmp_path / "app" / "apprentice.env").read_text()
 

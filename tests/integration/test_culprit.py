@@ -39,7 +39,9 @@ def test_free():
 UP, FREE = "test_money.py::test_up", "test_money.py::test_free"
 
 
-def searched(root: Path, after: str, broken: Sequence[str], *, seconds: float = 60) -> tuple[Culprit | None, list[int]]:
+def searched(
+    root: Path, after: str, broken: Sequence[str], *, seconds: float = 600
+) -> tuple[Culprit | None, list[int]]:
     """What was found, and how many tests each run was asked for."""
     (root / "money.py").write_text(after)
     (root / "test_money.py").write_text(TESTS)
@@ -136,7 +138,7 @@ def search(
     def run(tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(Bubblewrap(), project, tests=tests, overlay=overlay).report
 
-    found = CulpritSearch(run, before, after, ("pytest",), time.monotonic() + 60)
+    found = CulpritSearch(run, before, after, ("pytest",), time.monotonic() + 600)
     return found.culprit(ComparedTests(broken=(broken,), ran=passed, passed=passed))
 
 

@@ -108,7 +108,7 @@ def is_right(overlay: Mapping[str, bytes], place: Path) -> bool:
     """Whether the code with the patch does what nobody has tested."""
     laid(place, {**files_of("PROJECT"), **overlay})
     ran = subprocess.run(
-        [sys.executable, "-c", HIDDEN], cwd=place, capture_output=True, text=True, env={}, timeout=60, check=False
+        [sys.executable, "-c", HIDDEN], cwd=place, capture_output=True, text=True, env={}, timeout=600, check=False
     )
     return ran.stdout.strip() == "True"
 

@@ -17,11 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from memory.model.jobs import JobState
 from memory.store import Store, open_store
 from tests.databases import LONG_AGO
-from tests.playground import Maintainer, Playground, fail
+from tests.playground import Maintainer, Playground
 from tests.projects import PYPROJECT
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.job_context import LATE
@@ -32,9 +31,8 @@ from workers.settings import Settings, environment_with
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
+PATIENCE = 900.0
 LEASE_SECONDS = 2.0
-TOKEN = ("POST", "/access_tokens$")
 PUSH = ("POST", "/git-receive-pack$")
 PULL = ("POST", "/pulls$")
 COMMENT = ("POST", "/comments$")
@@ -108,15 +106,6 @@ class House:
         self.kill()
         self.killed.set()
 
-    def die_before(self, method: str, path: str) -> None:
-        """The next such request is not served any more."""
-
-        def hook(request: PlaygroundRequest) -> PlaygroundResponse | None:
-            self.die()
-            return fail(502)(request)
-
-        self.playground.before(method, path, hook)
-
     def die_after(self, method: str, path: str) -> None:
         """The next such request has its effect, and nobody hears the answer."""
         self.playground.after(method, path, lambda _request: self.die())
@@ -182,11 +171,9 @@ def points_of(table: Iterable[str]) -> list[object]:
     return [pytest.param(each, marks=() if each in IN_EVERY_RUN else pytest.mark.extended) for each in table]
 
 
-# One point between any two effects of a job on GitHub, and three before the first.
+# One point between any two effects of a job on GitHub, and one before the first.
 
 FIX_POINTS: dict[str, Callable[[House], None]] = {
-    "token minted": lambda house: house.die_after(*TOKEN),
-    "strategy chosen": lambda house: setattr(house, "line_to_die_at", "trying strategy "),
     "proven": lambda house: setattr(house, "line_to_die_at", " is proven after "),
     "pushed": lambda house: house.die_after(*PUSH),
     "pull request made": lambda house: house.die_after(*PULL),
@@ -209,7 +196,6 @@ def test_fix(point: str, house: House) -> None:
 
 
 REVIEW_POINTS: dict[str, Callable[[House], None]] = {
-    "before the review": lambda house: house.die_before(*REVIEW),
     "review made": lambda house: house.die_after(*REVIEW),
     "check run made": lambda house: house.die_after(*CHECK),
     "its result made": lambda house: house.die_after(*RESULT),

@@ -301,7 +301,7 @@ def test_the_process(hosted: Hosted, tmp_path: Path) -> None:
         minted = MintingClient(tmp_path / "mint.sock").mint(hosted.ours.id, hosted.installation.id)
     finally:
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
+        _, log = process.communicate(timeout=600)
     assert process.returncode == 0
     assert b"token minted" in log
     assert OURS.encode() in log
@@ -309,7 +309,7 @@ def test_the_process(hosted: Hosted, tmp_path: Path) -> None:
 
 
 def await_socket(home: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (home / "mint.sock").exists():
         assert process.poll() is None and time.monotonic() < deadline, "it did not start"
         time.sleep(0.05)
@@ -363,5 +363,5 @@ def test_no_process_of_its_user_looks_into_it(hosted: Hosted, tmp_path: Path, be
         seen = subprocess.run(looked, capture_output=True, text=True, check=True).stdout.split()
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     assert seen == [end, "environ", end, "mem", end, "maps"]

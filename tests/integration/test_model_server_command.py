@@ -45,7 +45,7 @@ def started(home: Path, *arguments: str) -> Iterator[str]:
             yield line.partition(": ")[0]
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(60)
+            process.wait(600)
         assert process.stderr is not None
         assert (process.returncode, process.stderr.read()) == (0, "")
 

@@ -32,7 +32,7 @@ from workers.settings import Settings, WorkerSettings
 
 pytestmark = pytest.mark.extended
 
-PATIENCE = 120.0
+PATIENCE = 900.0
 
 
 @dataclass(frozen=True)

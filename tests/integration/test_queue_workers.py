@@ -37,7 +37,7 @@ from workers.settings import Settings
 pytestmark = pytest.mark.extended
 
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
-PATIENCE = 240.0
+PATIENCE = 900.0
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
 MARA = Actor(id=501, login="mara")
 

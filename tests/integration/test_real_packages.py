@@ -56,9 +56,6 @@ CACHETOOLS = Package(
 TOOLZ = Package(
     name="toolz", version="1.0.0", sha256="2c86e3d9a04798ac556793bced838816296a2f085017664e4995cb40a1047a02"
 )
-SQLPARSE = Package(
-    name="sqlparse", version="0.5.1", sha256="bb6b4df465655ef332548e24f08e205afc81b9ab86cb1c45657a7ff173a3a00e"
-)
 BUGS = [
     Bug(
         kind="a missing return",
@@ -75,14 +72,6 @@ BUGS = [
         right="return tuple(collections.deque(seq, n))",
         wrong="return tuple(collections.deque(n, seq))",
         tests=180,
-    ),
-    Bug(
-        kind="off by one",
-        package=SQLPARSE,
-        module="sqlparse/sql.py",
-        right="if idx <= offset < end:",
-        wrong="if idx < offset < end:",
-        tests=460,
     ),
 ]
 

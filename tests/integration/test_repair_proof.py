@@ -486,7 +486,7 @@ def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
     told: list[str] = []
     with SearchSession(Bubblewrap(), garden, seen, failure, told.append, limits=LIMITS) as bench:
         result = bench.attempt(
-            bench.proposed(("operators",)), strategies=("operators",), deadline=time.monotonic() + 120
+            bench.proposed(("operators",)), strategies=("operators",), deadline=time.monotonic() + 600
         )
         assert bench.test_runs > result.candidates
     assert result.outcome is AttemptOutcome.PROVEN
@@ -522,7 +522,7 @@ def test_a_module_that_does_not_parse_is_repaired(tmp_path: Path) -> None:
     assert failure.family is Family.SYNTAX
     with SearchSession(Bubblewrap(), project, seen, failure, print, limits=LIMITS) as bench:
         result = bench.attempt(
-            bench.proposed(("statements",)), strategies=("statements",), deadline=time.monotonic() + 120
+            bench.proposed(("statements",)), strategies=("statements",), deadline=time.monotonic() + 600
         )
     assert result.outcome is AttemptOutcome.PROVEN
     source = (project.tree / "garden" / "units.py").read_text(encoding="utf-8")
@@ -555,7 +555,7 @@ def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
         made(garden, "- len(self.rows)", 0.5),
     ]
     with SearchSession(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
-        result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
+        result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 600)
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.candidates == 2, "the third is a rival of the second"
     assert result.shape == candidates[2].shape
@@ -593,7 +593,7 @@ def test_what_breaks_the_same_test_as_another_costs_no_proof(garden: Project) ->
     wrong = [made(garden, f"- {number + 2} + {number}", 0.9) for number in range(PROOFS + 1)]
     with SearchSession(Bubblewrap(), garden, unseen, failure, print, limits=LIMITS) as bench:
         result = bench.attempt(
-            [*wrong, made(garden, "- len(self.rows)", 0.1)], strategies=("planted",), deadline=time.monotonic() + 120
+            [*wrong, made(garden, "- len(self.rows)", 0.1)], strategies=("planted",), deadline=time.monotonic() + 600
         )
     assert result.outcome is AttemptOutcome.PROVEN
     assert "- len(self.rows)" in result.patch
@@ -607,9 +607,9 @@ def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> N
     assert failure is not None
     candidates = [made(garden, "* 0", 0.9), made(garden, "+ self.rows", 0.5), made(garden, "+ 1", 0.5)]
     with SearchSession(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
-        result = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)
+        result = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 600)
         late = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic())
-        again = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)
+        again = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 600)
     assert result.outcome is AttemptOutcome.NOTHING_PLAUSIBLE
     assert result.moved
     assert result.nearest is not None

@@ -392,13 +392,13 @@ def screened(
 
 @pytest.mark.slow
 @pytest.mark.extended
-@pytest.mark.parametrize("part", range(4))
-def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: ScreeningTests, part: int) -> None:
-    """For over 100 edits, harmless and nasty, both ways agree on every single test, and so on what is plausible."""
+def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: ScreeningTests) -> None:
+    """For every nasty edit, and each third harmless one, both ways agree on every single test, and so on what is plausible."""
     everything = every_candidate(ledger.tree)
-    assert len(everything) >= 100
-    answers = forked(ledger, selection, everything[part::4])
-    for tried, answer in zip(everything[part::4], answers, strict=True):
+    tried_ones = [*everything[: len(NASTY)], *everything[len(NASTY) :: 3]]
+    assert len(tried_ones) >= 40
+    answers = forked(ledger, selection, tried_ones)
+    for tried, answer in zip(tried_ones, answers, strict=True):
         report = apart(ledger, selection, tried)
         fresh = verdict_from(tried, report, selection)
         assert verdict_of(tried, answer).plausible == fresh.plausible, (tried.path, tried.shape.after)

@@ -57,6 +57,6 @@ def test_the_condition_that_a_broad_edit_lacks_is_tried_next(tmp_path: Path) -> 
     assert failure is not None
     with SearchSession(Bubblewrap(), project, before, failure, print) as session:
         broad = next(c for c in session.proposed(("operators",)) if 'if " " not in key' in c.source)
-        result = session.attempt([broad], strategies=("operators",), deadline=time.monotonic() + 120)
+        result = session.attempt([broad], strategies=("operators",), deadline=time.monotonic() + 600)
     assert (result.outcome, result.made_by) == (AttemptOutcome.PROVEN, "guards")
     assert r'+    if " " in key or "\t" in key:' in result.patch.splitlines()

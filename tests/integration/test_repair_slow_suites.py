@@ -240,7 +240,7 @@ def test_tests_that_the_command_leaves_out_judge_what_follows(tmp_path: Path) ->
         right = RIGHT if expected == 6 else SOURCE.replace("+ 1", "+ number % 2")
         candidates = [candidate("sums.py", source) for source in (*wrong, right)]
         with SearchSession(Bubblewrap(), project, before, failure, print, limits=LIMITS) as bench:
-            result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 60)
+            result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 600)
         assert result.outcome is AttemptOutcome.PROVEN
         assert right == apply_unified(SOURCE, result.patch)
 
@@ -257,7 +257,7 @@ def test_what_is_proven_stays_so_when_a_rival_is_refused(tmp_path: Path) -> None
     fitting = source.replace("number + number + 1", "4 if number == 2 else number + number + 1")
     candidates = [candidate("sums.py", each) for each in (right, fitting)]
     with SearchSession(Bubblewrap(), project, before, failure, print, limits=LIMITS) as bench:
-        result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 60)
+        result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 600)
     assert result.outcome is AttemptOutcome.PROVEN
     assert right == apply_unified(source, result.patch)
 
@@ -287,7 +287,7 @@ def test_what_passes_is_shown_where_no_time_was_left_for_its_proof(tmp_path: Pat
         end = time.monotonic() + seconds
         with SearchSession(Bubblewrap(), project, before, failure, print, limits=LIMITS, proven_by=end) as bench:
             result = bench.attempt(
-                [candidate("sums.py", source)], strategies=("planted",), deadline=time.monotonic() + 60
+                [candidate("sums.py", source)], strategies=("planted",), deadline=time.monotonic() + 600
             )
         assert (apply_unified(SOURCE, result.late) if result.late else None) == late
         assert not (result.late and result.patch)

@@ -280,7 +280,6 @@ def test_every_bomb_ends(host: Host, user: str, name: str) -> None:
 
 @pytest.mark.extended
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("user", (0, SOMEBODY), ids=USERS)
 def test_with_a_control_group_every_attack_fails_and_the_kernel_ends_every_bomb(
     host: Host, tmp_path: Path, user: int

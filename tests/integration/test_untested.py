@@ -58,7 +58,7 @@ def seen(
         base=lambda: pytest.fail("the base is not needed"),
         touched={},
         limits=Limits(),
-        deadline=time.monotonic() + 60,
+        deadline=time.monotonic() + 600,
         progress=lambda _: None,
     )
     added = changed_lines(parse_diff(unified(path, before, after)))

@@ -49,7 +49,7 @@ app = create_app(settings, open_store(settings.database()), die, lambda: datetim
 uvicorn.run(app, port=settings.port, log_config=None)
 """
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
-PATIENCE = 120.0
+PATIENCE = 900.0
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def finish(store: Store, settings: Settings) -> None:
 def test_the_process_that_stores_is_killed(tmp_path: Path) -> None:
     """Another one takes its place; a delivery is refused at most while nobody knows of its death."""
     web = Web(tmp_path)
-    with web.life() as process, httpx.Client(base_url=web.url, timeout=60) as client:
+    with web.life() as process, httpx.Client(base_url=web.url, timeout=600) as client:
         assert post(client, 1)
         for number in range(2, 7):
             (storing,) = children(process.pid)
@@ -206,7 +206,7 @@ def test_thirty_megabytes(tmp_path: Path) -> None:
     web = Web(tmp_path)
     headers = delivery(1)[1]
     large = b" " * (30 * 1024 * 1024)
-    with web.life(), httpx.Client(base_url=web.url, timeout=60) as client:
+    with web.life(), httpx.Client(base_url=web.url, timeout=600) as client:
         answer = client.post("/webhook", content=large, headers=headers | {HEADER: sign(SECRET, large)})
         assert answer.status_code == 413
         assert answer.json() == {"error": "the body is over 25 MB; GitHub sends no more than 25 MB"}

@@ -22,7 +22,7 @@ from workers.settings import MintSettings, WebSettings
 
 pytestmark = pytest.mark.extended
 
-PATIENCE = 60.0
+PATIENCE = 900.0
 
 SUPERVISE = """
 import os, sys

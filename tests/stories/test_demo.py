@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 
 def demo(house: Path, path: str = "/usr/local/bin:/usr/bin:/bin") -> subprocess.CompletedProcess[str]:

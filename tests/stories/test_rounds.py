@@ -140,7 +140,6 @@ PUSHES = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.extended
 def test_ten_pushes_and_one(town: Town) -> None:
     """No finding is said twice, none of the resolved is left open, none that stands is closed; every round reads so."""

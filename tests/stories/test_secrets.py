@@ -30,7 +30,7 @@ from workers.redaction import own_secrets
 from workers.settings import environment_with
 
 WEBHOOK, MODEL, DATABASE = 'planted/web"hook+1 sécret', "planted-model-key-2", "planted/database+3"
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 900.0
 QUIET_SECONDS = 6.0
 NO_REDACTION = "import workers.redaction\nworkers.redaction.redact = lambda text: text\n"
 
@@ -268,7 +268,6 @@ def database(migrated_postgresql_url: str) -> str:
 @pytest.mark.extended
 @pytest.mark.sandbox
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_no_secret_is_found_anywhere(tmp_path: Path, database: str) -> None:
     """Not in argv, children's environments, logs, tracebacks, the database, files, requests to GitHub, or prompts."""
     seen, secrets, names = played(tmp_path, database)
@@ -281,7 +280,6 @@ def test_no_secret_is_found_anywhere(tmp_path: Path, database: str) -> None:
 @pytest.mark.extended
 @pytest.mark.sandbox
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_without_redaction_it_is_found(tmp_path: Path, database: str) -> None:
     """The same run finds tokens in the log and in the database once redaction is taken out."""
     seen, secrets, _ = played(tmp_path, database, customised=NO_REDACTION)

@@ -32,6 +32,7 @@ from memory.retrieval.embeddings import HashedWords
 from memory.store import open_store
 from tests.databases import ThreadStore, migrated
 from tests.playground import Maintainer, Playground, fail, minting_for
+from tests.stories.known_runs import runs_kept
 from tests.stories.pantry import FILES
 from workers.errors import Retryable
 from workers.flows import FLOWS, reviewed_change
@@ -44,7 +45,7 @@ from workers.settings import WebSettings, WorkerSettings
 
 REPOSITORY = "kitchen/pantry"
 SECRET = "a secret for stories"
-STARTUP_SECONDS = 20.0
+STARTUP_SECONDS = 300.0
 BUDGET_SECONDS = 240.0
 MAX_ROUNDS = 20
 BOT = "apprentice[bot]"
@@ -157,7 +158,7 @@ class Town:
             installation = next(each for each in world.installations.values() if each.app is app)
             ids, granted = frozenset(installation.repository_ids), dict(app.permissions)
             token = world.issue_installation_token(installation, ids, granted)
-        connection = HTTPConnection(self.playground.url.removeprefix("http://"), timeout=60)
+        connection = HTTPConnection(self.playground.url.removeprefix("http://"), timeout=600)
         headers = {"Authorization": f"Bearer {token.value}"}
         connection.request(method, f"/repos/{REPOSITORY}/{path}", json.dumps(body), headers)
         assert connection.getresponse().status in (200, 201)
@@ -255,6 +256,7 @@ def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> It
         patch.object(reviewed_change, "HEAD_REPAIR_SECONDS", BUDGET_SECONDS),
         patch.object(reviewed_change, "HEAD_REPAIR_BESIDE_CULPRIT_SECONDS", BUDGET_SECONDS),
         patch.object(untested, "SECONDS", 0.0),
+        runs_kept(home),
         founded(home, nobody, clock, files) as (playground, github),
     ):
         given = {

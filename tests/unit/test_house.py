@@ -87,7 +87,6 @@ def test_lint() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_types() -> None:
     """mypy, strict, finds nothing."""
     run("mypy")

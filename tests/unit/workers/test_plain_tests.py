@@ -90,7 +90,7 @@ def outcomes(directory: Path, files: dict[str, list[str]]) -> dict[str, str]:
     reading, writing = os.pipe()
     command = [sys.executable, "-c", PLAIN_TESTS.read_text(encoding="utf-8"), json.dumps(files)]
     environment = {"APPRENTICE_REPORT_FD": str(writing), "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run(command, cwd=directory, env=environment, pass_fds=[writing], check=True, timeout=60)
+    subprocess.run(command, cwd=directory, env=environment, pass_fds=[writing], check=True, timeout=600)
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
         decoded = decode(stream.read())

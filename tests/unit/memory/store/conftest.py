@@ -170,7 +170,7 @@ def run_together() -> Callable[[str, list[list[str]]], list[str]]:
             subprocess.Popen([*command, *each], stdout=subprocess.PIPE, text=True, env=environment)
             for each in arguments
         ]
-        printed = [process.communicate(timeout=120)[0] for process in started]
+        printed = [process.communicate(timeout=900)[0] for process in started]
         assert [process.returncode for process in started] == [0] * len(started)
         return printed
 

@@ -26,12 +26,12 @@ def test_two_workers_make_it_once(store: EnvironmentStore, tmp_path: Path) -> No
 
     def fill(new: Path) -> None:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(300)
         (new / "a").write_text("whole")
 
     first = threading.Thread(target=lambda: made.append(store.made(("k",), fill, lines.append)))
     first.start()
-    assert begun.wait(30)
+    assert begun.wait(300)
     other = EnvironmentStore(tmp_path)
     second = threading.Thread(target=lambda: made.append(other.made(("k",), fail, lines.append)))
     second.start()

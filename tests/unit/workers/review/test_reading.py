@@ -21,7 +21,7 @@ class Dislike:
         return True
 
     def detect(self, tree: SourceTree, paths: Sequence[str]) -> Detection:
-        self._together.wait(timeout=10)
+        self._together.wait(timeout=300)
         self.given.append(list(paths))
         lines = [
             (path, number)
