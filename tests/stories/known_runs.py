@@ -10,7 +10,7 @@ import os
 import pickle
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -26,12 +26,13 @@ RANDOM = re.compile(r"(?<=\.apprentice-)[0-9a-f]{16}(?=\.ini\b)|(?<=/apprentice-
 @contextmanager
 def runs_kept(home: Path) -> Iterator[None]:
     """Within, a run that is known is not made again; what is known lies beside `home`, for all processes of xdist."""
-    shared = next((each.parent for each in home.parents if each.name.startswith("popen-")), home.parent) / "known-runs"
+    root = next((each.parent for each in home.parents if each.name.startswith("popen-")), home.parent)
+    shared = root / "known-runs"
     shared.mkdir(exist_ok=True)
     make = TreeSandbox.run
 
     def run(sandbox: TreeSandbox, workload: Workload) -> CompletedRun:
-        kept = shared / fingerprint(sandbox, workload)
+        kept = shared / fingerprint(sandbox, workload, (root, Path(tempfile.gettempdir())))
         if kept.exists():
             known: CompletedRun = pickle.loads(kept.read_bytes())
             return known
@@ -46,10 +47,12 @@ def runs_kept(home: Path) -> Iterator[None]:
         yield
 
 
-def fingerprint(sandbox: TreeSandbox, workload: Workload) -> str:
-    """Of all that the run depends on, but for the limits: no result is kept of a run that one of them ended."""
-    temporary = Path(tempfile.gettempdir())
-    ours = [each for each in workload.read_only if temporary in each.parents]
+def fingerprint(sandbox: TreeSandbox, workload: Workload, temporary: Sequence[Path]) -> str:
+    """Of all that the run depends on, but for the limits: no result is kept of a run that one of them ended.
+
+    What is shown inside of the directories `temporary` was made by a story, and counts by its content.
+    """
+    made = [each for each in workload.read_only if any(each.is_relative_to(root) for root in temporary)]
     parts = (
         type(sandbox).__name__,
         workload.command,
@@ -58,8 +61,8 @@ def fingerprint(sandbox: TreeSandbox, workload: Workload) -> str:
         sorted(workload.env.items()),
         sorted(workload.overlay.items()),
         files_of(workload.tree),
-        [files_of(each) for each in ours],
-        [each for each in workload.read_only if each not in ours],
+        [files_of(each) for each in made],
+        [each for each in workload.read_only if each not in made],
     )
     return sha256(RANDOM.sub("", repr(parts)).encode()).hexdigest()
 
@@ -72,5 +75,5 @@ def files_of(tree: Path) -> list[tuple[str, int, bytes]]:
             path.lstat().st_mode,
             os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b"",
         )
-        for path in sorted(tree.rglob("*"))
+        for path in sorted([tree, *tree.rglob("*")])
     ]
