@@ -122,8 +122,11 @@ def advice(result: Repaired) -> str:
     """Where the time went, and the options that would help."""
     if (effort := result.effort) is None or result.failure is None:
         return ""
-    test = function_of(result.failure.failing_tests[0])
-    slow = effort.whole and effort.reproducing > WORTH_NAMING
-    name = f"name one failing test (--test-command 'python -m pytest {test}') or " if slow else ""
+    tests = list(dict.fromkeys(function_of(each) for each in result.failure.failing_tests))
+    one = f"(--test-command 'python -m pytest {tests[0]}')"
+    name = f"name one failing test {one} or " if effort.whole and effort.reproducing > WORTH_NAMING else ""
     more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
-    return f"{effort.described()}{'' if effort.exhausted else more}"
+    # The search was for one edit with which all of them pass.
+    several = len(tests) > 1 and not result.late and (effort.exhausted or not name)
+    apart = f" If the tests fail for different reasons, name one of them {one}." if several else ""
+    return f"{effort.described()}{'' if effort.exhausted else more}{apart}"

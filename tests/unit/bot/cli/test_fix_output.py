@@ -250,9 +250,23 @@ def test_a_repair_that_came_to_no_attempt() -> None:
     effort = SearchEffort(
         candidates=0, searching=30.0, reproducing=28.0, proving=0.0, budget=60.0, whole=False, exhausted=False
     )
-    lines = printed(replace(result(RepairStatus.NOT_FIXED), effort=effort))
+    one = replace(FAILURE, failing_tests=TESTS[:1])
+    lines = printed(replace(result(RepairStatus.NOT_FIXED, failure=one), effort=effort))
     assert lines[-1] == snapshot(
         "0 candidates tried in 30 s, after 28 s to find what fails; 0 s were for proofs. To get further, give more time (--budget 180)."
+    )
+
+
+@pytest.mark.parametrize("exhausted", [True, False])
+def test_several_tests_that_no_edit_repairs_together(exhausted: bool) -> None:
+    """They were taken for one failure; where they are not, one of them can be named, whether or not time was left."""
+    reproducing = 28.0 if exhausted else 1.0
+    effort = SearchEffort(
+        candidates=9, searching=30.0, reproducing=reproducing, proving=0.0, budget=60.0, whole=True, exhausted=exhausted
+    )
+    last = printed(replace(result(RepairStatus.NOT_FIXED), effort=effort))[-1]
+    assert last.endswith(
+        " If the tests fail for different reasons, name one of them (--test-command 'python -m pytest tests/test_a.py::test_0')."
     )
 
 
