@@ -1,7 +1,8 @@
 """A town for stories: a GitHub to play with, a real web process that hears it, and a worker that does what came in.
 
-Everything is real but three things: GitHub is the playground, the worker does its jobs in the test's own thread when
-`settle` is called, and what failures look like is compared by words instead of by a language model.
+Everything is real but four things: GitHub is the playground, the worker does its jobs in the test's own thread when
+`settle` is called, what failures look like is compared by words instead of by a language model, and a sandboxed run that
+another story made is not made again (`known_runs`).
 """
 
 from __future__ import annotations
