@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     No environment is made of packages from outside: the index is a closed port, unless a test opens one.
     """
-    config.pluginmanager.register(Aloud(config))
+    config.pluginmanager.register(FailuresAtOnce(config))
     os.environ |= {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
     if hasattr(config, "workerinput") or config.option.basetemp or not has_room(MEMORY):
         return
@@ -66,20 +66,6 @@ def has_room(place: Path) -> bool:
         return False
     found = os.statvfs(place)
     return found.f_bavail * found.f_frsize >= ROOM_BYTES and not found.f_flag & os.ST_NOEXEC
-
-
-class Aloud:
-    """Prints a failure at once: a run that is ended from outside prints no summary."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        if report.failed and terminal is not None:
-            terminal.write_line("")
-            terminal.write_line(f"FAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)")
-            terminal.write_line(str(report.longrepr).strip()[-MAX_SHOWN:])
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -130,6 +116,23 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI must have it: {what}", pytrace=False)
     pytest.skip(what)
+
+
+# ── Failures ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class FailuresAtOnce:
+    """Prints a failure at once: a run that is ended from outside prints no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line("")
+            terminal.write_line(f"FAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)")
+            terminal.write_line(str(report.longrepr).strip()[-MAX_SHOWN:])
 
 
 # ── Passwords ──────────────────────────────────────────────────────────────────────────────────────────────────────

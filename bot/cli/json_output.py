@@ -1,5 +1,7 @@
 """The JSON of `fix` and `review`: a contract that scripts rely on."""
 
+import shlex
+
 from bot.local import LocalReview
 from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
@@ -123,7 +125,7 @@ def advice(result: Repaired) -> str:
     if (effort := result.effort) is None or result.failure is None:
         return ""
     tests = list(dict.fromkeys(function_of(each) for each in result.failure.failing_tests))
-    one = f"(--test-command 'python -m pytest {tests[0]}')"
+    one = f"(--test-command {shlex.quote(f'python -m pytest {shlex.quote(tests[0])}')})"
     name = f"name one failing test {one} or " if effort.whole and effort.reproducing > WORTH_NAMING else ""
     more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
     # The search was for one edit with which all of them pass.

@@ -578,32 +578,35 @@ def test_review_of_what_does_not_parse(home: Path, tmp_path: Path) -> None:
 def test_review_with_many_findings(home: Path, tmp_path: Path) -> None:
     """The verdict comes first, a list ends with how many more there are, and --verbose has them all."""
     shop = committed(tmp_path / "shop", SOUND)
-    many = "import json\n" + "".join(f"def part_{number}():\n    unused = 0\n" for number in range(39))
+    many = "import json\nimport os\n" + "".join(f"def part_{number}():\n    unused = 0\n" for number in range(38))
     written(shop, {"shop/many.py": many, "shop/till.py": POOR})
     ran = run(home, shop, "review")
     assert lines(ran.out) == snapshot(
         [
-            "no test is broken: 7 tests passed; 41 findings: 2 to post beside the code, 39 to list in the summary; 2 files read; # s",
-            "No test runs 79 of 80 changed lines of code: shop/many.py:1-79.",
+            "no test is broken: 7 tests passed; 41 findings: 3 to post beside the code, 38 to list in the summary; 2 files read; # s",
+            "No test runs 78 of 79 changed lines of code: shop/many.py:1-78.",
             "No test fails without the changed code.",
-            "2 findings to post beside the code:",
+            "3 findings to post beside the code:",
             "  shop/many.py:1 F401 (minor) `json` imported but unused  [<id>]",
             "    suggested, applied and tested: delete line 1",
+            "  shop/many.py:2 F401 (minor) `os` imported but unused  [<id>]",
+            "    suggested, applied and tested: delete line 2",
+            "  ruff check --select F401 --fix fixes what it can",
             "  shop/till.py:14 E711 (minor) Comparison to `None` should be `cond is None`  [<id>]",
             "    suggested for line 14, applied and tested:",
             "        if count is None or count < 1:",
-            "39 findings to list in the summary:",
-            "  shop/many.py:3 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:5 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:7 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:9 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:11 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:13 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:15 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:17 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:19 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  shop/many.py:21 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
-            "  and 29 more (--verbose lists them): 29 of F841",
+            "38 findings to list in the summary:",
+            "  shop/many.py:4 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:6 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:8 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:10 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:12 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:14 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:16 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:18 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:20 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  shop/many.py:22 F841 (minor) Local variable `unused` is assigned to but never used  [<id>]",
+            "  and 28 more (--verbose lists them): 28 of F841",
         ]
     )
     everything = run(home, shop, "review", "--verbose")
@@ -613,7 +616,7 @@ def test_review_with_many_findings(home: Path, tmp_path: Path) -> None:
         (
             0,
             [
-                "no test is broken: 7 tests passed; 41 findings: 2 to post beside the code, 39 to list in the summary; 2 files read; # s"
+                "no test is broken: 7 tests passed; 41 findings: 3 to post beside the code, 38 to list in the summary; 2 files read; # s"
             ],
             "",
         )
@@ -661,7 +664,7 @@ def test_a_locale_that_is_not_utf_8(home: Path, tmp_path: Path) -> None:
     """What the locale cannot write is spelled out, in text and in JSON, and nothing fails."""
     bare = committed(tmp_path / "bare", {"module.py": "x = 1\n"})
     written(bare, {"größe.py": "import größe\n"})
-    for locale in ({"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}):
+    for locale in ({"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}):
         process = started(home, bare, "review", **locale)
         out, err = process.communicate()
         assert (process.returncode, b"Traceback" in err) == (0, False), err

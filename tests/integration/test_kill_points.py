@@ -171,7 +171,7 @@ def points_of(table: Iterable[str]) -> list[object]:
     return [pytest.param(each, marks=() if each in IN_EVERY_RUN else pytest.mark.extended) for each in table]
 
 
-# One point between any two effects of a job on GitHub, and one before the first.
+# One point between any two effects of a job on GitHub; a fix has one before its first.
 
 FIX_POINTS: dict[str, Callable[[House], None]] = {
     "proven": lambda house: setattr(house, "line_to_die_at", " is proven after "),

@@ -395,10 +395,10 @@ def screened(
 def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: ScreeningTests) -> None:
     """For every nasty edit, and each third harmless one, both ways agree on every single test, and so on what is plausible."""
     everything = every_candidate(ledger.tree)
-    tried_ones = [*everything[: len(NASTY)], *everything[len(NASTY) :: 3]]
-    assert len(tried_ones) >= 40
-    answers = forked(ledger, selection, tried_ones)
-    for tried, answer in zip(tried_ones, answers, strict=True):
+    chosen = [*everything[: len(NASTY)], *everything[len(NASTY) :: 3]]
+    assert len(chosen) >= 40
+    answers = forked(ledger, selection, chosen)
+    for tried, answer in zip(chosen, answers, strict=True):
         report = apart(ledger, selection, tried)
         fresh = verdict_from(tried, report, selection)
         assert verdict_of(tried, answer).plausible == fresh.plausible, (tried.path, tried.shape.after)

@@ -17,6 +17,7 @@ MANY = 20_000
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=40)
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

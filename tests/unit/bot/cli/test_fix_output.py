@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from bot.cli.console import Detail
 from bot.cli.fix_output import print_repaired, verdict
+from bot.cli.json_output import advice
 from memory.model import (
     Attempt,
     AttemptOutcome,
@@ -281,6 +283,19 @@ def test_a_suite_that_takes_long_to_say_what_fails() -> None:
     assert printed(slow)[-1].endswith(named)
     quick = replace(slow, effort=replace(effort, reproducing=2.0))
     assert printed(quick)[-1].endswith("proofs. To get further, give more time (--budget 180).")
+
+
+def test_the_path_of_a_test_is_one_word_of_the_command_that_is_advised() -> None:
+    """A project may call its files what it likes, and a user pastes the line into a shell."""
+    effort = SearchEffort(
+        candidates=9, searching=30.0, reproducing=1.0, proving=0.0, budget=60.0, whole=True, exhausted=True
+    )
+    tests = ("tests/a $(touch injected)/test_it's.py::test_a", "tests/test_b.py::test_b")
+    shown = advice(
+        replace(result(RepairStatus.NOT_FIXED, failure=replace(FAILURE, failing_tests=tests)), effort=effort)
+    )
+    option, command = shlex.split(shown.partition("name one of them (")[2].removesuffix(")."))
+    assert (option, shlex.split(command)) == ("--test-command", ["python", "-m", "pytest", tests[0]])
 
 
 def test_long_parameters_of_tests() -> None:

@@ -406,6 +406,7 @@ def test_what_a_checkout_lacks_is_named(tmp_path: Path) -> None:
     ],
     ids=["yaml", "tox", "make", "nox", "groups", "requirements", "broken"],
 )  # fmt: skip
+@pytest.mark.timeout(20)
 def test_a_hostile_checkout_ends(tmp_path: Path, files: Mapping[str, str]) -> None:
     """Loops, explosions and broken files end in the plain plans."""
     assert plans_for(written(tmp_path, files))[-1].requirements[-1:] == ("pytest",)
