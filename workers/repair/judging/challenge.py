@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from memory.parsing import PARSE_ERRORS, read_module
 from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
+from workers.repair.passed_tests import includes
 from workers.repair.reproduce import LARGEST_SOURCE
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
@@ -95,10 +96,18 @@ class TwinRun:
             if any(result.outcome in PASSES or twin.survived in result.message for result in results)
         )
 
-    def returning(self, report: TestReport) -> bool:
-        """Whether any perturbed twin returned early, where it may assert nothing: candidates are not challenged by that."""
-        seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
-        return any(twin.returned[1] in result.message for twin, results in seen for result in results)
+    def returning(self, tests: Sequence[str], report: TestReport) -> bool:
+        """Whether a twin of one of `tests` ended where it may assert nothing: candidates are not challenged by that.
+
+        With other parameters it may, but for a perturbed twin where the right one does not.
+        """
+        for function, twin in self.twins.items():
+            right, perturbed = (f"{_path(function)}::{name}" for name in (twin.right, twin.perturbed))
+            ended = [each.id for each in _results(report, right) if twin.returned[0] in each.message]
+            more = sum(twin.returned[1] in each.message for each in _results(report, perturbed)) > len(ended)
+            if more or any(includes(test, [function + each.removeprefix(right) for each in ended]) for test in tests):
+                return True
+        return False
 
     def failed(self, report: TestReport) -> int:
         """How many functions have a perturbed twin in which an assertion failed, as it must."""

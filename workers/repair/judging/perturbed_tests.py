@@ -52,8 +52,8 @@ class Twins:
     """The twins of one test function, all named as in pytest's ids after the file.
 
     The right twin ends with the word `held` where all its assertions hold. The perturbed one ends with `failed` where one of
-    its assertions fails, as it must, and with `survived` where all hold. At a return before its end, where it may have come
-    to no assertion, each ends with its own of the words `returned`.
+    its assertions fails, as it must, and with `survived` where all hold. Each ends with its own of the words `returned` where
+    it may have come to no assertion: at a return before its end, and where a block with assertions swallowed an error.
     """
 
     function: str
@@ -204,6 +204,7 @@ class _Twin(ast.NodeTransformer):
         self._perturb = perturb
         self._expected = _compared_once(function)
         self._changed: set[str] = set()
+        self._assertions = 0
         self._changes = 0
 
     def apply(self) -> int:
@@ -242,11 +243,13 @@ class _Twin(ast.NodeTransformer):
         """Fail with a word where the condition does not hold."""
         return self._demand(node.test)
 
-    def visit_With(self, node: ast.With) -> ast.stmt:
-        """Expect the class of error or warning, or another one."""
+    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
+        """Expect the class of error or warning, or another one. What else a block with assertions is in may swallow an error."""
         classes = [item.context_expr for item in node.items if _called(item.context_expr) in CLASS_FIRST]
         if not classes:
-            return self.generic_visit(node)  # type: ignore[return-value]  # no method returns another kind for a statement
+            known = self._assertions
+            self.generic_visit(node)
+            return self._unless_swallowed(node) if self._returned and self._assertions > known else node
         for call in classes:
             self._expect_another_class(call)
         return self._guarded(node)
@@ -269,13 +272,22 @@ class _Twin(ast.NodeTransformer):
         return node
 
     def _demand(self, test: ast.expr) -> ast.stmt:
+        self._assertions += 1
         wanted = self._other(test) if self._perturb else test
         return ast.If(test=ast.UnaryOp(op=ast.Not(), operand=wanted), body=[_error(self._failed)], orelse=[])
 
     def _guarded(self, statement: ast.stmt) -> ast.stmt:
         """The statement, with any error that it raises turned into the word of failure."""
+        self._assertions += 1
         handler = ast.ExceptHandler(type=parse_expression("BaseException"), name=None, body=[_error(self._failed)])
         return ast.Try(body=[statement], handlers=[handler], orelse=[], finalbody=[])
+
+    def _unless_swallowed(self, node: ast.With) -> list[ast.stmt]:
+        """The statement, and an end of the test where the block did not come to its own end."""
+        ended = random_word(self._rng)
+        before, last = (parse_module(f"{ended} = {value}").body[0] for value in (False, True))
+        node.body.append(last)
+        return [before, node, ast.If(test=parse_expression(f"not {ended}"), body=[_error(self._returned)], orelse=[])]
 
     def _expect_another_class(self, call: ast.expr) -> None:
         if self._perturb and isinstance(call, ast.Call) and call.args:

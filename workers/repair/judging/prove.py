@@ -244,7 +244,7 @@ class Prover:
                 return Unproven(reason=reason, late=late)
         if passing := twins.surviving(report):
             return Unproven(reason=f"{named(passing)} also passes where it expects something else")
-        return 0 if missing or twins.returning(report) else twins.failed(report)
+        return 0 if missing or twins.returning(order, report) else twins.failed(report)
 
     def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
         """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""

@@ -48,7 +48,7 @@ FAR_FETCHED = 0.2
 class PlausibleEdit:
     """A plausible edit and what is known of it. `observed` is how it behaves, None where that is unknown.
 
-    `size` is in characters. `weight` is what maintainers' verdicts multiply its score by.
+    `size` is the length of its description. `weight` is what maintainers' verdicts multiply its score by.
     """
 
     candidate: Candidate
@@ -189,7 +189,7 @@ def edit_scores(plausible: PlausibleEdits) -> list[float]:
 
 
 def _best_first(group: Sequence[int], scores: Sequence[float], plausible: PlausibleEdits) -> list[int]:
-    """The edits of one cluster: they behave alike, so of those with about the same score the smallest is first.
+    """The edits of one cluster: they behave alike, so of those with about the same score the one that writes least is first.
 
     Those that verdicts make twice as likely to be accepted come before it, whatever their size.
     """
@@ -233,11 +233,15 @@ def _doubt(plausible: PlausibleEdits, best: int, best_score: float) -> Doubt:
 # ── What is known of plausible edits, to be ranked by it ──
 
 
-def changed_characters(before: str, after: str) -> int:
-    """The length of the shortest stretch that has to be replaced, on its longer side."""
+def description_length(before: str, after: str) -> int:
+    """What it takes to say what an edit changes: the characters that it writes, and one for those that it removes, however many.
+
+    `n - 1` → `n` is shorter than `n - 1` → `n + 1` (minimum description length, Rissanen 1978).
+    """
     pairs = ((before, after), (before[::-1], after[::-1]))
     head, tail = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - of any texts, by character
-    return max(len(before), len(after)) - min(len(before), len(after), head + tail)
+    kept = min(len(before), len(after), head + tail)
+    return len(after) - kept + (len(before) > kept)
 
 
 INPUTS, SECONDS = 240, 1.5
@@ -279,7 +283,7 @@ class Comparer:
                 candidate=candidate,
                 observed=seen,
                 kind=kind_of(old, candidate.source),
-                size=changed_characters(old, candidate.source),
+                size=description_length(old, candidate.source),
                 weight=self.verdicts.get(candidate.template, 1.0),
             )
             for candidate, old, seen in zip(candidates, before, observed, strict=True)

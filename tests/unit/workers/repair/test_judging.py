@@ -264,6 +264,27 @@ def test_a_function_whose_twin_survives_is_named_once() -> None:
     assert TwinRun(files={}, twins={"t.py::test_a": twins}).surviving(seen) == ("t.py::test_a",)
 
 
+@pytest.mark.parametrize(
+    ("ends", "challenged"),
+    [
+        ({"r[1]": "h", "p[8]": "f", "r[2]": "a", "p[9]": "b"}, True),  # another parameter expects an error
+        ({"r[1]": "a", "p[8]": "b", "r[2]": "h", "p[9]": "f"}, False),  # the one that failed does
+        ({"r[1]": "h", "p[8]": "b", "r[2]": "h", "p[9]": "f"}, False),  # a report of honest twins says the same of both
+    ],
+)
+def test_a_test_that_came_to_no_assertion_is_no_challenge(ends: dict[str, str], challenged: bool) -> None:
+    """Other parameters of its function may have come to none."""
+    twins = Twins(function="test_a", right="r", perturbed="p", held="h", failed="f", survived="s", returned=("a", "b"))
+    results = tuple(
+        TestResult(id=f"t.py::{name}", outcome=FAILED, seconds=0.0, error_type="AssertionError", message=word)
+        for name, word in ends.items()
+    )
+    run = TwinRun(files={}, twins={"t.py::test_a": twins})
+    assert (
+        run.returning(["t.py::test_a[1]"], TestReport(results=results, started=True, complete=True)) is not challenged
+    )
+
+
 def test_what_two_runs_without_a_patch_do_not_agree_on_is_not_held_against_it() -> None:
     """The suite is run once more before a refusal is believed, and only where something broken does not pass alone either."""
     runs = [

@@ -14,6 +14,7 @@ from workers.repair.judging.perturbed_tests import MAX_FUNCTIONS, TwinTests, wit
 
 TESTS = """
 import unittest
+from contextlib import nullcontext, suppress
 
 import pytest
 from code_under_test import double, fail, name_of, pairs
@@ -85,6 +86,18 @@ def test_membership():
 def test_error():
     with pytest.raises(ValueError, match="no"):
         fail()
+
+
+@pytest.mark.parametrize("given, outcome", [(1, nullcontext(2)), (None, pytest.raises(TypeError))])
+def test_in_a_context(given, outcome):
+    with outcome as expected:
+        assert double(given) == expected
+
+
+def test_after_a_swallowed_error():
+    with suppress(ValueError):
+        fail()
+    assert double(1) == 2
 
 
 def test_in_a_loop():
@@ -211,9 +224,10 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     made = with_twins(TESTS, (), random.Random(1))
     assert made is not None
     seen = ends(made, run_of(made.text, CODE, tmp_path))
-    assert len(seen) == 24
+    assert len(seen) == 26
     assert "test_without_assertion" not in seen
     assert seen.pop("test_that_returns") == ("returned", "returned")
+    assert seen.pop("test_in_a_context") == ("held,returned", "failed,returned")
     assert seen.pop("Shared::test_shared") == ("", "")  # which pytest takes for no test
     assert set(seen.values()) == {("held", "failed")}
 

@@ -9,7 +9,7 @@ import pytest
 from memory.model import Confidence, Doubt, EditShape
 from workers.repair.candidates import Candidate
 from workers.repair.judging.overfit_signs import EditKind
-from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, ranked
+from workers.repair.judging.ranking import PlausibleEdit, PlausibleEdits, description_length, ranked
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -117,6 +117,14 @@ def test_of_edits_that_behave_alike_the_smaller_is_first(score: float, order: tu
     large, small = plausible((0.5, behaves("a")), (score, behaves("a"))).edits
     both = replace(plausible(), edits=(replace(large, size=9), replace(small, size=2)))
     assert ranked(both).order == order
+
+
+def test_removing_is_smaller_than_writing() -> None:
+    """However much goes; what takes the place of something counts for what is written."""
+    sizes = [
+        description_length("range(n - 1)", after) for after in ("range(n)", "range(n + 1)", "range(n - 12)", "f(n)")
+    ]
+    assert sizes == [1, 2, 1, 4]
 
 
 def test_edits_without_one_of_them_are_ranked_as_the_others_are() -> None:
