@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from memory.parsing import PARSE_ERRORS, read_module
+from memory.parsing import parsed
 from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
 from workers.repair.reproduce import LARGEST_SOURCE
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
@@ -146,11 +146,8 @@ def twin_run(tree: Path, failing: Sequence[str], rng: random.Random) -> TwinRun:
 
 def defines(tree: Path, path: str, tests: Collection[str]) -> bool:
     """Whether a file defines any of `tests`, named as pytest's ids have them after the file; examples in docstrings are none."""
-    try:
-        body = read_module(_text(tree, path)).body
-    except PARSE_ERRORS:
-        return False
-    names = {getattr(node, "name", "") for node in body}
+    module = parsed(_text(tree, path))
+    names = {getattr(node, "name", "") for node in module.body} if module else set()
     return any(test.partition("::")[0].partition("[")[0] in names for test in tests)
 
 
