@@ -262,19 +262,14 @@ class Provider:
         markers = {name: str(value) for name, value in builder.interpreter.markers().items()}
         wanted = Wanted(
             requirements=usable_for_tests(
-                (str(line) for line in requirements if _name(line) not in own), self._say_once, markers
+                (str(line) for line in requirements if _name(line) not in own), builder.say_once, markers
             ),
-            constraints=usable_for_tests(plan.constraints, self._say_once, markers),
+            constraints=usable_for_tests(plan.constraints, builder.say_once, markers),
             own=frozenset(own),
             before=plan.before,
         )
         python, installed = builder.environment(wanted, [each.wheel for each in built.values()])
         return python, built, installed
-
-    def _say_once(self, line: str) -> None:
-        if line not in self._printed:
-            self._printed.add(line)
-            self.progress(line)
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
         if made.installed:

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -112,19 +112,16 @@ def indexes() -> PackageIndexes:
         links=tuple(words[1].replace(",", " ").split()),
     )
     if found == PackageIndexes():
-        found = _of_pip(dict(_pip_settings()))
+        given = dict(_pip_settings())
+        found = PackageIndexes(
+            main=given.get("index-url", ""),
+            first=tuple(given.get("extra-index-url", "").split()),
+            links=tuple(given.get("find-links", "").split()),
+            certificates=given.get("cert", ""),
+        )
     for url in (found.main, *found.first, *found.links):
         own_secrets.add(unquote(urlsplit(url).password or ""))
     return found
-
-
-def _of_pip(given: Mapping[str, str]) -> PackageIndexes:
-    return PackageIndexes(
-        main=given.get("index-url", ""),
-        first=tuple(given.get("extra-index-url", "").split()),
-        links=tuple(given.get("find-links", "").split()),
-        certificates=given.get("cert", ""),
-    )
 
 
 def _pip_settings() -> Iterator[tuple[str, str]]:
