@@ -20,6 +20,7 @@ from workers.repair.first_run import (
     SECOND_LOOK_WALL,
     TRACED_TEST_SECONDS,
     FirstRun,
+    file_of,
     first_run,
     function_of,
     without,
@@ -205,8 +206,8 @@ def _lines(traced: Sequence[TestRun], moved: Collection[str]) -> dict[str, Mappi
 
 def companions(report: TestReport) -> tuple[str, ...]:
     """Passing tests to be traced beside the failing ones: those of the same files first, until time is used up."""
-    files = {result.id.partition("::")[0] for result in report.failing()}
-    near = sorted(report.passing(), key=lambda result: result.id.partition("::")[0] not in files)
+    files = {file_of(result.id) for result in report.failing()}
+    near = sorted(report.passing(), key=lambda result: file_of(result.id) not in files)
     return tuple(within([(result.id, result.seconds) for result in near[:MAX_TRACED]], TRACED_SECONDS))
 
 
@@ -338,7 +339,7 @@ def _asserted_through(result: TestResult) -> str:
     It calls that function `assert_…`, or the assertion fails in a file for tests: other code there, as a client for tests,
     is the project's like any other.
     """
-    test = result.id.partition("::")[0]
+    test = file_of(result.id)
     called = next((each for each in result.frames if each.path != test and not is_test_path(each.path)), None)
     if called is None or called.function.lstrip("_").lower().startswith("assert"):
         return called.path if called else ""

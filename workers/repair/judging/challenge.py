@@ -6,11 +6,12 @@ only this side knows, new for each run.
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from memory.parsing import parsed
+from workers.repair.first_run import file_of, function_of
 from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
 from workers.repair.reproduce import LARGEST_SOURCE
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
@@ -46,10 +47,6 @@ class Canaries:
         rightly = (failing.outcome, failing.error_type) == (TestOutcome.FAILED, "AssertionError")
         return rightly and self.word in failing.message and passing.outcome is TestOutcome.PASSED
 
-    def without(self, report: TestReport) -> TestReport:
-        """The report less the canaries."""
-        return replace(report, results=tuple(r for r in report.results if r.id not in self.tests))
-
 
 def canaries(tree: Path, tests: Iterable[str], rng: random.Random) -> Canaries | None:
     """Canaries in the file of the first test whose name pytest's default finds in a Python file; None without one."""
@@ -75,7 +72,7 @@ class TwinRun:
     @property
     def tests(self) -> tuple[str, ...]:
         """The ids of all twins."""
-        pairs = ((_path(test), twin) for test, twin in self.twins.items())
+        pairs = ((file_of(test), twin) for test, twin in self.twins.items())
         return tuple(f"{path}::{name}" for path, twin in pairs for name in (twin.right, twin.perturbed))
 
     def includes(self, test: str) -> bool:
@@ -88,46 +85,48 @@ class TwinRun:
 
     def surviving(self, report: TestReport) -> tuple[str, ...]:
         """The functions whose perturbed twin passed, or in which all assertions held, with any parameters."""
-        seen = ((test, twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
         return tuple(
             test
-            for test, twin, results in seen
+            for test, twin, results in self._of_perturbed(report)
             if any(result.outcome in PASSES or twin.survived in result.message for result in results)
         )
 
     def returning(self, report: TestReport) -> bool:
         """Whether any perturbed twin returned early, where it may assert nothing: candidates are not challenged by that."""
-        seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
-        return any(twin.returned[1] in result.message for twin, results in seen for result in results)
+        seen = self._of_perturbed(report)
+        return any(twin.returned[1] in result.message for _, twin, results in seen for result in results)
 
     def failed(self, report: TestReport) -> int:
         """How many functions have a perturbed twin in which an assertion failed, as it must."""
-        seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
-        return sum(any(twin.failed in result.message for result in results) for twin, results in seen)
+        seen = self._of_perturbed(report)
+        return sum(any(twin.failed in result.message for result in results) for _, twin, results in seen)
+
+    def _of_perturbed(self, report: TestReport) -> Iterator[tuple[str, Twins, list[TestResult]]]:
+        """Each function with its twins, and the results of the perturbed one with any parameters."""
+        for test, twin in self.twins.items():
+            yield test, twin, _results(report, f"{file_of(test)}::{twin.perturbed}")
 
     def _holds(self, test: str, report: TestReport) -> bool:
         """Whether the right twins of a test hold; a file or class may have functions that pytest takes for no tests."""
-        name = test.partition("[")[0]
-        found = [(twin, _results(report, f"{_path(test)}::{twin.right}", test[len(name) :])) for twin in self._of(test)]
+        name = function_of(test)
+        found = [
+            (twin, _results(report, f"{file_of(test)}::{twin.right}", test[len(name) :])) for twin in self._of(test)
+        ]
         ran = [(twin, results) for twin, results in found if results]
         ends = ((twin.held, twin.returned[0], each.message) for twin, results in ran for each in results)
         return bool(ran) and all(held in message or returned in message for held, returned, message in ends)
 
     def _of(self, test: str) -> list[Twins]:
-        name = test.partition("[")[0]
+        name = function_of(test)
         return [twin for each, twin in self.twins.items() if each == name or each.startswith(f"{name}::")]
 
 
 PASSES = (TestOutcome.PASSED, TestOutcome.XPASSED)
 
 
-def _path(test: str) -> str:
-    return test.partition("::")[0]
-
-
 def _results(report: TestReport, function: str, parameters: str = "") -> list[TestResult]:
     """The results of a function, with one set of parameters or all."""
-    return [r for r in report.results if r.id.partition("[")[0] == function and r.id.endswith(parameters)]
+    return [r for r in report.results if function_of(r.id) == function and r.id.endswith(parameters)]
 
 
 def twin_run(tree: Path, failing: Sequence[str], rng: random.Random) -> TwinRun:
@@ -153,7 +152,7 @@ def defines(tree: Path, path: str, tests: Collection[str]) -> bool:
 
 def is_plain(tree: Path, test: str) -> bool:
     """Whether a test may run without pytest: nothing in its file or in a conftest.py above says that fixtures always apply."""
-    path = test.partition("::")[0]
+    path = file_of(test)
     above = [str(parent / "conftest.py") for parent in PurePosixPath(path).parents]
     texts = [_text(tree, each) for each in (path, *above)]
     return bool(texts[0]) and not any("autouse" in text or "pytest_" in text for text in texts)

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from memory.parsing import PARSE_ERRORS, parse_expression, parse_module
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from workers.repair.outline import FunctionNode, called
 
 MAX_FUNCTIONS = 30
 """Functions of one file that get twins."""
@@ -244,7 +243,7 @@ class _Twin(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         """Expect the class of error or warning, or another one."""
-        classes = [item.context_expr for item in node.items if _called(item.context_expr) in CLASS_FIRST]
+        classes = [item.context_expr for item in node.items if called(item.context_expr) in CLASS_FIRST]
         if not classes:
             return self.generic_visit(node)  # type: ignore[return-value]  # no method returns another kind for a statement
         for call in classes:
@@ -254,7 +253,7 @@ class _Twin(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         """The same for methods of unittest.TestCase."""
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
-        name = _called(call)
+        name = called(call)
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return node
         if name in EQUALITIES and len(call.args) >= 2:
@@ -279,7 +278,7 @@ class _Twin(ast.NodeTransformer):
 
     def _expect_another_class(self, call: ast.expr) -> None:
         if self._perturb and isinstance(call, ast.Call) and call.args:
-            kind = "warns" if "arn" in _called(call) else "raises"
+            kind = "warns" if "arn" in called(call) else "raises"
             call.args[0] = parse_expression(self._rng.choice(UNEXPECTED[kind]))
             self._changes += 1
 
@@ -327,7 +326,7 @@ class _Twin(ast.NodeTransformer):
             case ast.Dict(keys=keys, values=values):
                 more = ast.Constant(value=random_word(self._rng))
                 return ast.Dict(keys=[*keys, more], values=[*values, ast.Constant(value=number)])
-        return ast.Constant(value=number) if _called(node) == "approx" else None
+        return ast.Constant(value=number) if called(node) == "approx" else None
 
 
 def _copies(function: FunctionNode) -> list[ast.stmt]:
@@ -345,19 +344,13 @@ def _equal(left: ast.expr, right: ast.expr) -> ast.Compare:
     return ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])
 
 
-def _called(node: ast.AST) -> str:
-    """The last part of a called function's name; empty for what is no call."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 def _compared_once(function: FunctionNode) -> set[str]:
     """The names that a function reads once, as one side of an equality that it asserts: another value makes it fail."""
     nodes = [node for statement in function.body for node in ast.walk(statement)]
     read = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     asserted = [equality for node in nodes if isinstance(node, ast.Assert) for equality in _equalities(node.test)]
     sides = [side for equality in asserted for side in (equality.left, *equality.comparators)]
-    calls = [node for node in nodes if isinstance(node, ast.Call) and _called(node) in EQUALITIES]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and called(node) in EQUALITIES]
     sides += [side for call in calls for side in call.args]
     return {side.id for side in sides if isinstance(side, ast.Name) and read[side.id] == 1}
 
@@ -382,7 +375,7 @@ def _parameters(function: FunctionNode) -> Iterator[tuple[str, list[tuple[list[a
                 names = [str(each.value) for each in listed.elts if isinstance(each, ast.Constant)]
             case _:
                 continue
-        if _called(decorator) == "parametrize":
+        if called(decorator) == "parametrize":
             for at, name in enumerate(names):
                 places = [_place(rows.elts, row, at, len(names)) for row in range(len(rows.elts))]
                 yield name, [place for place in places if place is not None] if None not in places else []

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
-from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
+from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS, function_of, without
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
@@ -235,8 +235,8 @@ class Prover:
         twins = twin_run(self._project.tree, order, SECRET)
         files = {path: text.encode() for path, text in twins.files.items()}
         report = self.run([*twins.tests, *order], {**overlay, **files})
-        without = [test for test in order if not twins.includes(test)]
-        if missing := (*still_failing(without, report), *twins.lost(order, report)):
+        single = [test for test in order if not twins.includes(test)]
+        if missing := (*still_failing(single, report), *twins.lost(order, report)):
             alone = self.run(order, overlay) if twins.twins else report
             if still_failing(order, alone):
                 late = alone.out_of_time and not ended(alone).failing()
@@ -252,7 +252,7 @@ class Prover:
         short = self._is_short_for(self._suite)
         project = with_tests(self._project, added.tests) if added else None
         report = self.run((), {**overlay, **({added.path: added.text.encode()} if added else {})}, project)
-        after = added.without(report) if added else report
+        after = without(report, added.tests) if added else report
         cut = short and bool(report.trouble)
         objection = (self._suite.objection_to_part if cut else self._suite.objection_to)(after, self.failing)
         reported = added is not None and added.are_right_in(report)
@@ -284,7 +284,7 @@ class Prover:
 
     @cached_property
     def _plain_tests(self) -> Sequence[str]:
-        functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
+        functions = dict.fromkeys(function_of(test) for test in self.failing if "::" in test)
         tree, split = self._project.tree, ((test, test.partition("::")) for test in functions)
         found = [test for test, (path, _, name) in split if defines(tree, path, [name]) and is_plain(tree, test)]
         return found[:MAX_PLAIN]
