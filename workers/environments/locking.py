@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from workers.environments.fetching import RemoteFile
 from workers.environments.interpreters import Interpreter
-from workers.environments.metadata import requirement
+from workers.environments.metadata import name_of, requirement
 from workers.environments.store import EnvironmentStore
 from workers.environments.uv_command import PackageIndexes, UvFailed, run_uv
 from workers.errors import CannotRun
@@ -76,7 +76,7 @@ class Resolver(ABC):
                 if not wanted.constraints:
                     raise
                 named = set(map(canonicalize_name, _WORD.findall(str(reason))))
-                free = [line for line in wanted.constraints if canonicalize_name(Requirement(line).name) not in named]
+                free = [line for line in wanted.constraints if name_of(Requirement(line)) not in named]
                 if attempt + 1 >= MAX_CONFLICTS or len(free) == len(wanted.constraints):
                     free = []
                 given_up = len(wanted.constraints) - len(free)
@@ -181,7 +181,7 @@ def usable_for_tests(
     for line in usable(lines, progress):
         found = Requirement(line)
         applies = found.marker is None or found.marker.evaluate(markers)
-        if applies and canonicalize_name(found.name) == "pytest" and any(map(_is_too_old, found.specifier)):
+        if applies and name_of(found) == "pytest" and any(map(_is_too_old, found.specifier)):
             found.specifier = RUNS_TESTS
             progress(f"chose {found} instead of {line[:200]}: older versions cannot run tests here")
             line = str(found)

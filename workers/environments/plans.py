@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from memory.model import Plan
 from workers.configuration.schema import ANY_ENVIRONMENT, PATH, EnvironmentChoices
-from workers.environments.metadata import USUAL_MINORS, Declared, declared, requirement
+from workers.environments.metadata import USUAL_MINORS, Declared, declared, name_of, requirement
 from workers.environments.projects import few, missing_parts, project_of
 from workers.environments.recipe import Recipe
 from workers.environments.task_files import shell_words, tox_environments
@@ -142,10 +142,10 @@ def _plan(recipe: Recipe, known: Declared) -> Plan:
         *(f"{declared(recipe.files, each).name}[{','.join(extras)}]" for each, extras in beside.items() if extras),
     ]
     parsed = [each for each in map(requirement, dict.fromkeys(lines)) if each is not None and not each.url]
-    own = [each for each in parsed if canonicalize_name(each.name) == canonicalize_name(known.name)]
+    own = [each for each in parsed if name_of(each) == canonicalize_name(known.name)]
     extras = [*recipe.local.get(known.directory, ()), *(extra for each in own for extra in sorted(each.extras))]
-    wanted = [str(each) for each in parsed if each not in own and canonicalize_name(each.name) not in TOOLS]
-    has_pytest = any(canonicalize_name(each.name) == "pytest" and each.marker is None for each in parsed)
+    wanted = [str(each) for each in parsed if each not in own and name_of(each) not in TOOLS]
+    has_pytest = any(name_of(each) == "pytest" and each.marker is None for each in parsed)
     siblings = [each for each in beside if declared(recipe.files, each).installable]
     names = {canonicalize_name(each): each for each in known.extras}
     return Plan(

@@ -69,11 +69,8 @@ def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
     """The directories that may hold a project or its tests, with the names of their files; links are not followed."""
     for count, (path, directories, names) in enumerate(os.walk(files.root)):
         place = os.path.relpath(path, files.root)
-        directories[:] = (
-            []
-            if count > MAX_DIRECTORIES
-            else sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
-        )
+        kept = sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
+        directories[:] = kept if count <= MAX_DIRECTORIES else []
         yield place, names
 
 
