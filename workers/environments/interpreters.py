@@ -57,10 +57,7 @@ class Interpreter:
     def tags(self) -> list[Tag]:
         """The tags of the wheels that it can use, the best first."""
         major, minor = map(int, self.minor.split("."))
-        return [
-            *cpython_tags((major, minor)),
-            *compatible_tags((major, minor), interpreter=f"cp{major}{minor}"),
-        ]
+        return [*cpython_tags((major, minor)), *compatible_tags((major, minor), interpreter=f"cp{major}{minor}")]
 
 
 @cache

@@ -122,12 +122,9 @@ class _Case:
 
     def own_modules(self) -> set[str]:
         """The names that can be imported from the tree."""
-        roots = {
-            each
-            for root in {".", self.plan.project or ".", self.plan.directory}
-            for each in (root, posixpath.join(root, "src"), posixpath.join(root, "tests"), posixpath.join(root, "lib"))
-        }
-        return {name.partition(".")[0] for root in roots for name in self.files.names(root)}
+        roots = {".", self.plan.project or ".", self.plan.directory}
+        places = (posixpath.join(root, below) for root in roots for below in ("", "src", "tests", "lib"))
+        return {name.partition(".")[0] for place in places for name in self.files.names(place)}
 
 
 def _parsed(lines: tuple[str, ...]) -> list[Requirement]:

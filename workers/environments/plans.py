@@ -173,15 +173,12 @@ def _recipes(files: TreeFiles, directory: str) -> Iterator[Recipe]:
     """What a repository does to test the project in a directory, best evidence first."""
     jobs = _ci_recipes(files)
     yield from (recipe for doubt, recipe in jobs if doubt <= 0)
+    pyproject = files.toml(posixpath.join(directory, "pyproject.toml"))
     tasks = (
-        ("tox", ["tox"], bool(tox_environments(files, directory))),
-        ("nox", ["nox"], bool(files.text(posixpath.join(directory, "noxfile.py")))),
-        (
-            "hatch",
-            ["hatch", "test"],
-            bool(table(files.toml(posixpath.join(directory, "pyproject.toml")), "tool", "hatch", "envs")),
-        ),
-        ("make test", ["make", "test"], bool(files.text(posixpath.join(directory, "Makefile")))),
+        ("tox", ["tox"], tox_environments(files, directory)),
+        ("nox", ["nox"], files.text(posixpath.join(directory, "noxfile.py"))),
+        ("hatch", ["hatch", "test"], table(pyproject, "tool", "hatch", "envs")),
+        ("make test", ["make", "test"], files.text(posixpath.join(directory, "Makefile"))),
     )
     for source, command, there in tasks:
         if there:

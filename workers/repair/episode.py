@@ -204,9 +204,8 @@ class _Loop:
                 self._deps.learner.conclude(decision, {})
                 break
             tried = (*tried, decision.chosen)
-            attempts += (
-                self._searched(decision) if decision.chosen == EMBEDDED else [self._try(engine, decision, attempts)]
-            )
+            embedded = decision.chosen == EMBEDDED
+            attempts += self._searched(decision) if embedded else [self._try(engine, decision, attempts)]
             if attempts and attempts[-1].outcome is AttemptOutcome.PROVEN:
                 break
         spent = engine.close(attempts)

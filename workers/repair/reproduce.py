@@ -29,7 +29,7 @@ from workers.repair.outline import Outline
 from workers.repair.passed_tests import named
 from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.checkout_files import python_files
-from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult
+from workers.sandbox.report import FAILURES, NOT_STARTED, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun
 
 STUCK_SECONDS = 10.0
@@ -181,18 +181,16 @@ def _moved(first: FirstRun, traced: Sequence[TestRun]) -> frozenset[str]:
     shown = {result.id for result in after}
     new = {function_of(test) for test in shown - before.keys()}
     lost = {function_of(result.id) for result in first.failing() if result.id not in shown}
+    passed = (TestOutcome.PASSED,)
     worse, better = (
         {function_of(r.id) for r in after if r.outcome in then and before.get(r.id) in formerly}
-        for then, formerly in ((FAILED, PASSED), (PASSED, FAILED))
+        for then, formerly in ((FAILURES, passed), (passed, FAILURES))
     )
     return frozenset((new & lost) | (worse & better))
 
 
-PASSED, FAILED = (TestOutcome.PASSED,), (TestOutcome.FAILED, TestOutcome.ERROR)
-
-
 def _name(result: TestResult, moved: Collection[str]) -> str:
-    return function_of(result.id) if result.outcome in FAILED and function_of(result.id) in moved else result.id
+    return function_of(result.id) if result.outcome in FAILURES and function_of(result.id) in moved else result.id
 
 
 def _lines(traced: Sequence[TestRun], moved: Collection[str]) -> dict[str, Mapping[str, frozenset[int]]]:

@@ -108,10 +108,8 @@ class TwinRun:
 
     def _holds(self, test: str, report: TestReport) -> bool:
         """Whether the right twins of a test hold; a file or class may have functions that pytest takes for no tests."""
-        name = function_of(test)
-        found = [
-            (twin, _results(report, f"{file_of(test)}::{twin.right}", test[len(name) :])) for twin in self._of(test)
-        ]
+        parameters = test.removeprefix(function_of(test))
+        found = [(twin, _results(report, f"{file_of(test)}::{twin.right}", parameters)) for twin in self._of(test)]
         ran = [(twin, results) for twin, results in found if results]
         ends = ((twin.held, twin.returned[0], each.message) for twin, results in ran for each in results)
         return bool(ran) and all(held in message or returned in message for held, returned, message in ends)

@@ -95,9 +95,8 @@ def kind_of(before: str, after: str) -> EditKind:
 
 def _indifferent(tree: ast.AST) -> set[str]:
     """Functions of several returns that all give the same constant: an edit that leaves one behind removed its answer."""
-    return {
-        function.name for function in ast.walk(tree) if isinstance(function, FunctionNode) and _has_one_answer(function)
-    }
+    functions = (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
+    return {function.name for function in functions if _has_one_answer(function)}
 
 
 def _has_one_answer(function: ast.AST) -> bool:

@@ -238,9 +238,7 @@ class Site:
         self, node: cst.CSTNode, codes: Iterable[str], *, weight: float = 1.0, step: float = 0.25
     ) -> Iterator[Edit]:
         """Put each of these in a node's place; `weight` is multiplied by what `by_rank` gives each."""
-        return (
-            self.replace(node, code, weight=rank_weight * weight) for code, rank_weight in by_rank(codes, step=step)
-        )
+        return (self.replace(node, code, weight=rank * weight) for code, rank in by_rank(codes, step=step))
 
     def _floor(self, node: cst.BaseExpression) -> int:
         """How tightly a text must bind to stand in a node's place without parentheses."""
