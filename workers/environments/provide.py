@@ -112,11 +112,7 @@ class Provider:
     _announced: set[str] = field(default_factory=set)
 
     def project_in(
-        self,
-        tree: Path,
-        changed: Collection[str] = (),
-        test_command: str | None = None,
-        copy_of: Path | None = None,
+        self, tree: Path, changed: Collection[str] = (), test_command: str | None = None, copy_of: Path | None = None
     ) -> Project:
         """The project in our own copy `tree`, ready to be tested: with its environment, and with the files that a build adds.
 

@@ -28,7 +28,6 @@ MEMORY_MB, FILE_MB = 4096, 4096
 
 ALWAYS = ("--no-progress", "--color=never", "--no-python-downloads")
 
-
 _OF_INSTALLERS = re.compile(
     r"(?:UV|PIP)_\w+|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|HOME|NETRC|XDG_CONFIG_(?:HOME|DIRS)", re.IGNORECASE
 )

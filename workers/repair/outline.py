@@ -70,11 +70,17 @@ def body_lines(function: FunctionNode) -> range:
     return range(max(function.lineno + 1, function.body[0].lineno), last_line(function) + 1)
 
 
+def first_line(node: ast.stmt) -> int:
+    """That of its first decorator, if it has any."""
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
 def last_line(node: ast.stmt | ast.ExceptHandler) -> int:
     return node.end_lineno or node.lineno
 
 
-def falls_off(function: FunctionNode, asked: Collection[str] = ()) -> bool:
+def falls_off(function: FunctionNode, asked: Collection[str]) -> bool:
     """Whether a function gives a value in one place, or is `asked` for one by its name, and gives none at its end."""
     nodes = list(own_nodes(function))
     gives = function.name in asked or any(isinstance(node, ast.Return) and node.value for node in nodes)

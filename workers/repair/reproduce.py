@@ -41,7 +41,6 @@ MAX_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 MAX_PARAMETERS = 20
 """A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
 
-
 NO_TEST = "no test ran: see that the test command collects any"
 REPAIR_NEEDS_TESTS = "; correct this by hand, because a repair is tried by running tests"
 

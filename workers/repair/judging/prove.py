@@ -295,11 +295,7 @@ class Prover:
         return run_plainly(runs.sandbox, runs.project, tests, dict(overlay), runs.bounds()) if tests else {}
 
     def _proof(
-        self,
-        overlay: Mapping[str, bytes],
-        runs: Sequence[_WholeRun],
-        perturbed: int,
-        plain: Mapping[str, bool],
+        self, overlay: Mapping[str, bytes], runs: Sequence[_WholeRun], perturbed: int, plain: Mapping[str, bool]
     ) -> Proof:
         before, after = self._suite.first, runs[-1].report
         aside = self._aside(before)

@@ -30,7 +30,6 @@ on one which already made the unedited code raise."""
 DISTINGUISHES = 0.5
 """The weight from which one call is enough to tell edits apart."""
 
-
 FURTHER_MEMBER = 0.6
 """What each further edit of a cluster adds to its weight, relative to the one before."""
 
@@ -244,7 +243,6 @@ INPUTS, SECONDS = 240, 1.5
 """How many calls are made on each candidate, and the most seconds of processor time for them."""
 
 CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
-
 
 Observing = Callable[[Candidate, Observe], Observed | None]
 """Observes how a candidate behaves; see RunnerPool.observed."""

@@ -191,9 +191,7 @@ def _sample(tests: Sequence[str], most: int) -> list[str]:
 
 
 def _running(
-    tests: Sequence[str],
-    lines: Mapping[str, Mapping[str, frozenset[int]]],
-    changed: Mapping[str, frozenset[int]],
+    tests: Sequence[str], lines: Mapping[str, Mapping[str, frozenset[int]]], changed: Mapping[str, frozenset[int]]
 ) -> list[str]:
     return [
         test for test in tests if any(lines.get(test, {}).get(path, frozenset()) & changed[path] for path in changed)

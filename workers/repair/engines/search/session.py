@@ -119,7 +119,7 @@ class SearchSession:
         return self._space.proposed(strategies, replay=replay, seed=seed)
 
     def with_pairs(
-        self, singles: Iterator[Candidate], replay: Mapping[EditShape, float] = {}, *, resumed: bool = False
+        self, singles: Iterator[Candidate], replay: Mapping[EditShape, float], *, resumed: bool
     ) -> Iterator[Candidate]:
         """Candidates of one edit, and once the likeliest are through those of two in turn with them.
 

@@ -174,7 +174,6 @@ def _nested(code: CodeType) -> list[CodeType]:
 FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 """The flags that __future__ imports leave in a module's co_flags, in this version of Python."""
 
-
 FIRST = 2
 """The first line is wanted for imports, the second for the header of a method's class."""
 
