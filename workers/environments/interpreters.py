@@ -192,9 +192,6 @@ def _of_poetry(path: Path) -> list[Path]:
 
 
 def _has_pytest(place: Path) -> bool:
-    inherits = re.search(
-        r"^include-system-site-packages\s*=\s*true",
-        (place / "pyvenv.cfg").read_text(errors="replace"),
-        re.MULTILINE | re.IGNORECASE,
-    )
+    text = (place / "pyvenv.cfg").read_text(errors="replace")
+    inherits = re.search(r"^include-system-site-packages\s*=\s*true", text, re.MULTILINE | re.IGNORECASE)
     return inherits is not None or any(place.glob("lib*/python3*/site-packages/pytest/__init__.py"))

@@ -226,9 +226,8 @@ def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:
     matrix = _matrix(table(job, "strategy", "matrix"))
     values = {f"matrix.{key}": min(each, key=_rank) for key, each in matrix.items() if each}
     start = word(table(job, "defaults", "run").get("working-directory")) or "."
-    pythons = [
-        each for key, several in matrix.items() if "py" in key.lower() or "tox" in key.lower() for each in several
-    ]
+    about = [several for key, several in matrix.items() if "py" in key.lower() or "tox" in key.lower()]
+    pythons = [each for several in about for each in several]
     for holder in (workflow, job):
         recipe.set_variables(_variables(table(holder, "env"), values))
         values |= {f"env.{key}": word(value) for key, value in table(holder, "env").items()}
@@ -254,11 +253,8 @@ def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:
 
 def _matrix(matrix: Table) -> dict[str, list[str]]:
     """The values of a matrix by key, those of `include` after its own."""
-    found = {
-        str(key): [word(each) for each in items(value)]
-        for key, value in matrix.items()
-        if key not in ("include", "exclude")
-    }
+    own = ((key, value) for key, value in matrix.items() if key not in ("include", "exclude"))
+    found = {str(key): [word(each) for each in items(value)] for key, value in own}
     for extra in map(table, items(matrix.get("include"))):
         for key, value in extra.items():
             found.setdefault(str(key), []).append(word(value))
@@ -293,7 +289,6 @@ def _conda_recipe(files: TreeFiles) -> Recipe | None:
     recipe = Recipe(files=files, source=path)
     for each in listed:
         recipe.install(strings(table(each).get("pip")))
-    recipe.minors = tuple(
-        f"3.{minor}" for each in strings(listed) if each.startswith("python=") for minor in _minors(each)
-    )
+    pythons = (each for each in strings(listed) if each.startswith("python="))
+    recipe.minors = tuple(f"3.{minor}" for each in pythons for minor in _minors(each))
     return recipe

@@ -38,11 +38,8 @@ def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[s
     root, if it is a project, else what has the most test files.
     """
     tests, places = Counter[str](), dict(_directories(files))
-    found = [
-        place
-        for place, names in places.items()
-        if place.count("/") < DEEPEST and METADATA & set(names) and declared(files, place).installable
-    ]
+    stating = (place for place, names in places.items() if place.count("/") < DEEPEST and METADATA & set(names))
+    found = [place for place in stating if declared(files, place).installable]
     homes = sorted({*found, "."}, key=lambda place: -place.count("/") - (place != "."))
 
     def home_of(path: str, homes: Iterable[str] = homes) -> str | None:

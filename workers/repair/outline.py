@@ -129,11 +129,8 @@ def deciding_lines(source: str, line: int) -> frozenset[int]:
 def _exits_before(node: ast.AST, line: int) -> list[ast.If]:
     """The conditions that leave a block of a statement before a line in that block is reached."""
     blocks = [getattr(node, name, ()) for name in ("body", "orelse", "finalbody")]
-    around = [
-        block
-        for block in blocks
-        if isinstance(block, list) and any(each.lineno <= line <= last_line(each) for each in block)
-    ]
+    several = (block for block in blocks if isinstance(block, list))
+    around = [block for block in several if any(each.lineno <= line <= last_line(each) for each in block)]
     before = [each for block in around for each in block if isinstance(each, ast.If) and last_line(each) < line]
     return [each for each in before if isinstance(each.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)]
 

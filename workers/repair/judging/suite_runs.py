@@ -63,9 +63,8 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
 
 def ended(report: TestReport) -> TestReport:
     """The report without the test during which time ended the run: it did not fail."""
-    return without(
-        report, [result.id for result in report.results if report.trouble and result.message == report.trouble]
-    )
+    cut = [result.id for result in report.results if report.trouble and result.message == report.trouble]
+    return without(report, cut)
 
 
 class UnpatchedSuite:

@@ -176,9 +176,8 @@ def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     called = site.code(node.func) if isinstance(node, cst.Call) else ""
     call = called in ("min", "max")
     if isinstance(node, cst.BinaryOperation) and isinstance(parent, cst.BinaryOperation) and node.lpar:
-        yield site.splice(
-            *site.region.outer_span(node), f"max({site.code(node)[1:-1]}, 0)", around=site.region.span(parent)
-        )
+        code = f"max({site.code(node)[1:-1]}, 0)"
+        yield site.splice(*site.region.outer_span(node), code, around=site.region.span(parent))
     if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not isinstance(node, _MEASURED):
         return
     if not may_be(site.kind(site.code(node)), NUMBER):
