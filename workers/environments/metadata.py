@@ -35,6 +35,7 @@ METADATA = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
 _CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+_MINOR = re.compile(r"^(?:python-?)?(3\.\d+)", re.MULTILINE)
 _CARET = re.compile(r"\^\s*(\d+)(?:\.(\d+))?([\w.]*)")
 _TILDE = re.compile(r"~\s*(\d+)(?:\.(\d+))?([\w.]*)")
 _BARE = re.compile(r"\d[\w.]*(?:\.\*)?")
@@ -107,7 +108,7 @@ def _read(files: TreeFiles, directory: str) -> Declared:
             or options.get("python_requires", "")
             or word(setup.get("python_requires"))
         ),
-        minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_version_file(files, at(".python-version"))))),
+        minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_MINOR.findall(files.text(at(".python-version")))))),
         dependencies=_requirements(
             *strings(project.get("dependencies")),
             *_poetry_lines(table(poetry, "dependencies")),
@@ -194,10 +195,6 @@ def _lines(text: str) -> tuple[str, ...]:
 def _requirements(*lines: str) -> tuple[str, ...]:
     """Those lines that PEP 508 knows."""
     return tuple(filter(requirement, lines))
-
-
-def _version_file(files: TreeFiles, path: str) -> list[str]:
-    return re.findall(r"^(?:python-?)?(3\.\d+)", files.text(path), re.MULTILINE)
 
 
 def _specifier(text: str) -> str:

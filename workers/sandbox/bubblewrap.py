@@ -179,12 +179,9 @@ def explained(stderr: str, apparmor_switch: Path = APPARMOR_SWITCH) -> str:
     if "proc" in lower and "mount" in lower:
         return f"{PROC} ({words})"
     if "namespace" in lower or "uid map" in lower or "not permitted" in lower or "permission denied" in lower:
-        return f"{APPARMOR if _is_on(apparmor_switch) else NAMESPACES} ({words})"
+        is_on = apparmor_switch.is_file() and apparmor_switch.read_text(encoding="ascii").strip() == "1"
+        return f"{APPARMOR if is_on else NAMESPACES} ({words})"
     return f"bubblewrap cannot make a sandbox here: {words}"
-
-
-def _is_on(switch: Path) -> bool:
-    return switch.is_file() and switch.read_text(encoding="ascii").strip() == "1"
 
 
 FIRST_USER, USERS = 1_500_000_000, 500_000_000

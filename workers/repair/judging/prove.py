@@ -301,6 +301,7 @@ class Prover:
         aside = self._aside(before)
         failed = tuple(dict.fromkeys((*self.failing, *(r.id for r in before.failing() if r.id not in aside))))
         missing = {*still_failing(failed, after)} - {*self._passed_alone(runs)}
+        unended = [run.report.trouble for run in runs if run.report.trouble and not run.cut]
         return Proof(
             failed_before=failed,
             passed_after=tuple(test for test in failed if test not in missing),
@@ -317,11 +318,7 @@ class Prover:
                 *self._unusual(overlay),
                 *_newly_loaded(before, [run.report for run in runs if not run.cut]),
                 *(self._unchallenged(perturbed, runs) if not self._templates else ()),
-                *{
-                    f"a run that did not end: {run.report.trouble}": None
-                    for run in runs
-                    if run.report.trouble and not run.cut
-                },
+                *dict.fromkeys(f"a run that did not end: {trouble}" for trouble in unended),
                 *(f"some tests of {test} are skipped" for test in _with_skips(self.failing, after)),
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
