@@ -12,22 +12,10 @@ from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestResult
 
 DEEPEST, MAX_DIRECTORIES, MAX_MODULES, LARGEST_POINTER, SHOWN = 4, 20_000, 100, 1024, 3
-_NOT_SOURCES = frozenset(
-    {
-        "node_modules",
-        "site-packages",
-        "build",
-        "dist",
-        "docs",
-        "doc",
-        "vendor",
-        "_vendor",
-        "fixtures",
-        "testdata",
-        "data",
-        "templates",
-    }
-)
+_NOT_SOURCES = frozenset({
+    "node_modules", "site-packages", "build", "dist", "docs", "doc", "vendor", "_vendor", "fixtures",
+    "testdata", "data", "templates",
+})  # fmt: skip
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 

@@ -239,23 +239,11 @@ def _is_whole(node: cst.BaseExpression, site: Site) -> bool:
 
 _ORDERING = (Family.ASSERTION, Family.TYPE, Family.VALUE)
 _COUNTERPARTS = (
-    ("min", "max"),
-    ("any", "all"),
-    ("sum", "len"),
-    ("sum", "max"),
-    ("sorted", "reversed"),
-    ("sorted", "list"),
-    ("list", "set"),
-    ("list", "tuple"),
-    ("enumerate", "range"),
-    ("isinstance", "issubclass"),
-    ("map", "filter"),
-    ("floor", "ceil"),
-    ("hasattr", "getattr"),
-    ("str", "repr"),
-    ("ord", "chr"),
+    ("min", "max"), ("any", "all"), ("sum", "len"), ("sum", "max"), ("sorted", "reversed"), ("sorted", "list"),
+    ("list", "set"), ("list", "tuple"), ("enumerate", "range"), ("isinstance", "issubclass"),
+    ("map", "filter"), ("floor", "ceil"), ("hasattr", "getattr"), ("str", "repr"), ("ord", "chr"),
     ("union", "intersection"),
-)
+)  # fmt: skip
 
 
 @template(cst.Name, strategy="calls", prior=0.6, families=(*_ORDERING, Family.LOOKUP))
