@@ -183,10 +183,8 @@ def _of_poetry(path: Path) -> list[Path]:
     digest = hashlib.sha256(os.path.normcase(os.path.realpath(path)).encode()).digest()
     called = f"{sanitised}-{base64.urlsafe_b64encode(digest).decode()[:8]}-py"
     cache = Path("~/Library/Caches" if sys.platform == "darwin" else variable("XDG_CACHE_HOME") or "~/.cache")
-    places = Path(
-        variable("POETRY_VIRTUALENVS_PATH") or Path(variable("POETRY_CACHE_DIR") or cache / "pypoetry") / "virtualenvs"
-    )
-    there = places.expanduser()
+    own = Path(variable("POETRY_CACHE_DIR") or cache / "pypoetry")
+    there = Path(variable("POETRY_VIRTUALENVS_PATH") or own / "virtualenvs").expanduser()
     found = [each for each in there.iterdir() if each.name.startswith(called)] if name and there.is_dir() else []
     return sorted(found, key=lambda each: each.stat().st_mtime, reverse=True)
 

@@ -308,9 +308,8 @@ def sources_of(project: Project, reproduction: Reproduction | None = None) -> di
     """
     texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
     tests = {*project.named_tests(), *(deciding(project.tree, (reproduction.report,)) if reproduction else ())}
-    return {
-        path: text for path, text in texts.items() if text is not None and (path not in tests or is_test_path(path))
-    }
+    read = ((path, text) for path, text in texts.items() if text is not None)
+    return {path: text for path, text in read if path not in tests or is_test_path(path)}
 
 
 def deciding(tree: Path, reports: Sequence[TestReport]) -> frozenset[str]:

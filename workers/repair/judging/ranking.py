@@ -172,7 +172,6 @@ def ranked(plausible: PlausibleEdits) -> RankedEdits:
 
 
 def edit_scores(plausible: PlausibleEdits) -> list[float]:
-    """The score of each edit on its own."""
     known = [edit.observed for edit in plausible.edits if edit.observed is not None]
     least_broken = min((observed.broken for observed in known), default=0)
     least_mistyped = min((observed.mistyped for observed in known), default=0)
