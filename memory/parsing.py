@@ -107,7 +107,7 @@ _no_warnings = threading.Lock()
 """Which warnings are shown is a setting of the whole process."""
 
 
-def parsed(text: str) -> ast.Module | None:
+def parsed(text: str | bytes) -> ast.Module | None:
     """The syntax tree that `read_module` gives; None for a text that cannot be read."""
     with _no_warnings, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours

@@ -44,15 +44,12 @@ class Embedder(Protocol):
     @property
     def ready(self) -> bool:
         """Whether `embed` has nothing to wait for."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One L2-normalised row for each text: an array (texts, dimensions). A text without content may give zeros."""
-        ...
 
     def warm(self) -> None:
         """Load in the background what the first `embed` would have to wait for."""
-        ...
 
 
 class HashedWords:

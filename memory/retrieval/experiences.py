@@ -43,7 +43,6 @@ MAX_ALIKE = 1000
 UNLIKE = 0.5
 """The cosine up to which two failures have no more in common than any two: of unrelated ones it is 0.3 to 0.5."""
 
-
 _PROVEN, _SAME_REPOSITORY, _SAME_ERROR, _SAME_FAMILY = 1.15, 1.1, 1.2, 1.05
 _MOST = _PROVEN * _SAME_REPOSITORY * _SAME_ERROR * _SAME_FAMILY
 _OLDEST = 0.8

@@ -51,7 +51,6 @@ class WordIndex:
         return len(self._documents)
 
     def add(self, document: Sequence[str]) -> None:
-        """Append a document."""
         self._documents.append(document)
         self._index = None
 

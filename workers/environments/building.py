@@ -122,9 +122,8 @@ class Builder(Resolver):
         wheels = (*found, *local)
 
         def fill(new: Path) -> None:
-            self.progress(
-                f"installing {len(wheels)} package{'s' * (len(wheels) != 1)} on Python {self.interpreter.version}"
-            )
+            packages = f"{len(wheels)} package{'s' * (len(wheels) != 1)}"
+            self.progress(f"installing {packages} on Python {self.interpreter.version}")
             files = [fetched(w.file, self.store.packages, self.given, self.progress) for w in wheels]
             install(self.interpreter, list(zip(wheels, files, strict=True)), new)
             if not self.nested:

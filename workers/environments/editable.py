@@ -32,11 +32,8 @@ DECIDING = (".toml", ".cfg", ".in", ".build", ".c", ".h", ".cc", ".cpp", ".hpp",
 
 def own_projects(files: TreeFiles, directories: Iterable[str]) -> dict[str, str]:
     """The distributions that a repository defines itself, with their directories: `directories`, its root, and two levels below it."""
-    below = (
-        path.relative_to(files.root).parts
-        for each, metadata in product(("*", "*/*"), METADATA)
-        for path in files.root.glob(f"{each}/{metadata}")
-    )
+    patterns = [f"{above}/{metadata}" for above, metadata in product(("*", "*/*"), METADATA)]
+    below = (path.relative_to(files.root).parts for each in patterns for path in files.root.glob(each))
     found = sorted({"/".join(parts[:-1]) for parts in below if SELDOM_PROJECTS.isdisjoint(parts)}, reverse=True)
     named = ((declared(files, each).name, each) for each in (*found, ".", *directories))
     return {canonicalize_name(name): each for name, each in named if name}

@@ -57,10 +57,7 @@ class Interpreter:
     def tags(self) -> list[Tag]:
         """The tags of the wheels that it can use, the best first."""
         major, minor = map(int, self.minor.split("."))
-        return [
-            *cpython_tags((major, minor)),
-            *compatible_tags((major, minor), interpreter=f"cp{major}{minor}"),
-        ]
+        return [*cpython_tags((major, minor)), *compatible_tags((major, minor), interpreter=f"cp{major}{minor}")]
 
 
 @cache
@@ -186,18 +183,13 @@ def _of_poetry(path: Path) -> list[Path]:
     digest = hashlib.sha256(os.path.normcase(os.path.realpath(path)).encode()).digest()
     called = f"{sanitised}-{base64.urlsafe_b64encode(digest).decode()[:8]}-py"
     cache = Path("~/Library/Caches" if sys.platform == "darwin" else variable("XDG_CACHE_HOME") or "~/.cache")
-    places = Path(
-        variable("POETRY_VIRTUALENVS_PATH") or Path(variable("POETRY_CACHE_DIR") or cache / "pypoetry") / "virtualenvs"
-    )
-    there = places.expanduser()
+    own = Path(variable("POETRY_CACHE_DIR") or cache / "pypoetry")
+    there = Path(variable("POETRY_VIRTUALENVS_PATH") or own / "virtualenvs").expanduser()
     found = [each for each in there.iterdir() if each.name.startswith(called)] if name and there.is_dir() else []
     return sorted(found, key=lambda each: each.stat().st_mtime, reverse=True)
 
 
 def _has_pytest(place: Path) -> bool:
-    inherits = re.search(
-        r"^include-system-site-packages\s*=\s*true",
-        (place / "pyvenv.cfg").read_text(errors="replace"),
-        re.MULTILINE | re.IGNORECASE,
-    )
+    text = (place / "pyvenv.cfg").read_text(errors="replace")
+    inherits = re.search(r"^include-system-site-packages\s*=\s*true", text, re.MULTILINE | re.IGNORECASE)
     return inherits is not None or any(place.glob("lib*/python3*/site-packages/pytest/__init__.py"))

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.pylock import PackageSdist, PackageWheel, Pylock, PylockSelectError, PylockValidationError
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from workers.environments.fetching import RemoteFile
 from workers.environments.interpreters import Interpreter
+from workers.environments.metadata import name_of, requirement
 from workers.environments.store import EnvironmentStore
 from workers.environments.uv_command import PackageIndexes, UvFailed, run_uv
 from workers.errors import CannotRun
@@ -50,10 +51,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver(ABC):
-    """Resolves on one interpreter.
-
-    `printed` holds lines of the progress that come once, however many environments are made.
-    """
+    """Resolves on one interpreter. `printed` holds what `say_once` wrote."""
 
     store: EnvironmentStore
     interpreter: Interpreter
@@ -78,7 +76,7 @@ class Resolver(ABC):
                 if not wanted.constraints:
                     raise
                 named = set(map(canonicalize_name, _WORD.findall(str(reason))))
-                free = [line for line in wanted.constraints if canonicalize_name(Requirement(line).name) not in named]
+                free = [line for line in wanted.constraints if name_of(Requirement(line)) not in named]
                 if attempt + 1 >= MAX_CONFLICTS or len(free) == len(wanted.constraints):
                     free = []
                 given_up = len(wanted.constraints) - len(free)
@@ -100,7 +98,7 @@ class Resolver(ABC):
             except UvFailed as reason:
                 missing = set(map(canonicalize_name, _WITHOUT_WHEEL.findall(str(reason)))) - sources
                 if _ELSEWHERE in str(reason) and given.directories:
-                    self._say_once(f"too few versions in {', '.join(given.directories)}: the other indexes are asked")
+                    self.say_once(f"too few versions in {', '.join(given.directories)}: the other indexes are asked")
                     given = given.without_directories()
                 elif not missing or len(sources | missing) > MAX_BUILT:
                     raise
@@ -111,7 +109,8 @@ class Resolver(ABC):
                 return found
             built |= {each.name: self.wheel_of(each.file) for each in unbuilt}
 
-    def _say_once(self, line: str) -> None:
+    def say_once(self, line: str) -> None:
+        """A line of the progress that comes once, however many environments are made."""
         if line not in self.printed:
             self.printed.add(line)
             self.progress(line)
@@ -161,12 +160,10 @@ def usable(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[str, 
     """The lines that name a distribution by name and versions; one that names an address or no distribution is left out."""
     kept = []
     for line in lines:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
+        found = requirement(line)
+        if found is None:
             progress(f"left out, because it is no requirement: {line[:200]}")
-            continue
-        if requirement.url:
+        elif found.url:
             progress(f"left out, because packages come from the operator's indexes alone: {line[:200]}")
         else:
             kept.append(line)
@@ -182,19 +179,14 @@ def usable_for_tests(
     """
     kept = []
     for line in usable(lines, progress):
-        requirement = Requirement(line)
-        if _is_for(requirement, "pytest", markers) and any(map(_is_too_old, requirement.specifier)):
-            requirement.specifier = RUNS_TESTS
-            progress(f"chose {requirement} instead of {line[:200]}: older versions cannot run tests here")
-            kept.append(str(requirement))
-        else:
-            kept.append(line)
+        found = Requirement(line)
+        applies = found.marker is None or found.marker.evaluate(markers)
+        if applies and name_of(found) == "pytest" and any(map(_is_too_old, found.specifier)):
+            found.specifier = RUNS_TESTS
+            progress(f"chose {found} instead of {line[:200]}: older versions cannot run tests here")
+            line = str(found)
+        kept.append(line)
     return tuple(kept)
-
-
-def _is_for(requirement: Requirement, distribution: str, markers: Mapping[str, str]) -> bool:
-    applies = requirement.marker is None or requirement.marker.evaluate(dict(markers))
-    return applies and canonicalize_name(requirement.name) == distribution
 
 
 def _is_too_old(limit: Specifier) -> bool:

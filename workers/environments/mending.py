@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from memory.model import Plan
-from workers.environments.metadata import Declared, declared, requirement
+from workers.environments.metadata import Declared, declared, name_of, requirement
 from workers.environments.tree_files import TreeFiles, well_known
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import NO_OWN_OPTIONS
@@ -114,7 +114,7 @@ class _Case:
     def has(self, distribution: str) -> bool:
         """Whether a requirement was asked for, now or before a mend."""
         name = canonicalize_name(re.split(r"[<>=!~\[; ]", distribution)[0])
-        asked = any(canonicalize_name(each.name) == name for each in _parsed(self.plan.requirements))
+        asked = name in map(name_of, _parsed(self.plan.requirements))
         return asked or any(mend.partition(":")[0].endswith(f" {distribution}") for mend in self.plan.mends)
 
     def changed(self, mend: str, **fields: Any) -> Plan:  # noqa: ANN401 - the fields of a plan
@@ -122,12 +122,9 @@ class _Case:
 
     def own_modules(self) -> set[str]:
         """The names that can be imported from the tree."""
-        roots = {
-            each
-            for root in {".", self.plan.project or ".", self.plan.directory}
-            for each in (root, posixpath.join(root, "src"), posixpath.join(root, "tests"), posixpath.join(root, "lib"))
-        }
-        return {name.partition(".")[0] for root in roots for name in self.files.names(root)}
+        roots = {".", self.plan.project or ".", self.plan.directory}
+        places = (posixpath.join(root, below) for root in roots for below in ("", "src", "tests", "lib"))
+        return {name.partition(".")[0] for place in places for name in self.files.names(place)}
 
 
 def _parsed(lines: tuple[str, ...]) -> list[Requirement]:
@@ -172,15 +169,13 @@ def _missing(case: _Case) -> Iterator[tuple[str, str]]:
 
 def _unknown_options(text: str) -> list[str]:
     """The options and settings that pytest does not know, without dashes and values."""
-    words = [
-        word
-        for line in re.findall(r"unrecognized arguments: (.+)", text)
-        for word in line.split()
-        if word.startswith("-")
-    ]
-    return [re.split(r"[=\d]", word.lstrip("-"))[0] for word in words] + re.findall(
-        r"Unknown config option: (\w+)", text
-    )
+    lines = re.findall(r"unrecognized arguments: (.+)", text)
+    options = [_plain(word) for line in lines for word in line.split() if word.startswith("-")]
+    return options + re.findall(r"Unknown config option: (\w+)", text)
+
+
+def _plain(option: str) -> str:
+    return re.split(r"[=\d]", option.lstrip("-"))[0]
 
 
 def _longest(options: Mapping[str, str], name: str) -> str:
@@ -195,17 +190,14 @@ def _with_distribution(case: _Case, distribution: str, why: str) -> Plan:
 
     def holder(lists: Mapping[str, tuple[str, ...]], taken: tuple[str, ...]) -> str:
         free = [each for each in lists if each not in taken]
-        return next(
-            (each for each in free if any(canonicalize_name(line.name) == name for line in _parsed(lists[each]))), ""
-        )
+        return next((each for each in free if name in map(name_of, _parsed(lists[each]))), "")
 
     if plan.project is not None and (extra := holder(known.extras, plan.extras)):
         return case.changed(f"added the extra {extra} for {distribution}: {why}", extras=(*plan.extras, extra))
     if group := holder(known.groups, plan.groups):
         lines = (*plan.requirements, *(line for line in known.groups[group] if line not in plan.requirements))
-        return case.changed(
-            f"added the group {group} for {distribution}: {why}", requirements=lines, groups=(*plan.groups, group)
-        )
+        mend = f"added the group {group} for {distribution}: {why}"
+        return case.changed(mend, requirements=lines, groups=(*plan.groups, group))
     return case.changed(f"added {distribution}: {why}", requirements=(*plan.requirements, distribution))
 
 
@@ -221,26 +213,20 @@ def _fit_python(case: _Case) -> Plan | None:
     text, current = case.failure.text, case.plan.minors[:1]
     for module in re.findall(r"No module named '?([\w.]+)'?", text):
         if since := well_known("came").get(module):
-            return _on_python(
-                case, lambda minor: _number(minor) >= _number(since), f"Python {since} or newer: it has {module}"
-            )
+            return _on_python(case, lambda minor: minor >= _number(since), f"Python {since} or newer: it has {module}")
         if until := well_known("went").get(module):
-            return _on_python(
-                case, lambda minor: _number(minor) < _number(until), f"a Python before {until}: it has {module}"
-            )
+            return _on_python(case, lambda minor: minor < _number(until), f"a Python before {until}: it has {module}")
     if re.search(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute", text):
-        return _on_python(
-            case, lambda minor: _number(minor) < (3, 10), "a Python before 3.10: collections has all names"
-        )
+        return _on_python(case, lambda minor: minor < (3, 10), "a Python before 3.10: collections has all names")
     if current and _NEW_SYNTAX.search(text):
         newer = (3, 12) if _number(current[0]) < (3, 12) else (3, 13)
-        return _on_python(case, lambda minor: _number(minor) >= newer, "a newer Python: it may know this syntax")
+        return _on_python(case, lambda minor: minor >= newer, "a newer Python: it may know this syntax")
     return None
 
 
-def _on_python(case: _Case, fits: Callable[[str], bool], why: str) -> Plan | None:
+def _on_python(case: _Case, fits: Callable[[tuple[int, ...]], bool], why: str) -> Plan | None:
     """The plan on those Pythons alone; None where it is on one of them, or there is none."""
-    minors = tuple(filter(fits, case.plan.minors))
+    minors = tuple(minor for minor in case.plan.minors if fits(_number(minor)))
     return case.changed(f"chose {why}", minors=minors) if minors and minors[0] != case.plan.minors[0] else None
 
 
@@ -250,18 +236,19 @@ def _number(minor: str) -> tuple[int, ...]:
 
 def _without(lines: tuple[str, ...], distribution: str) -> tuple[str, ...]:
     name = canonicalize_name(distribution)
-    return tuple(
-        line for line in lines if (found := requirement(line)) is None or canonicalize_name(found.name) != name
-    )
+    return tuple(line for line in lines if (found := requirement(line)) is None or name_of(found) != name)
+
+
+_NOTHING_FOUND = re.compile(
+    r"file or directory not found|no tests were collected|no tests ran|did not accept its arguments"
+)
 
 
 def _plainer_command(case: _Case) -> Plan | None:
     """The test command without what pytest does not accept, and then without any argument."""
     text, command = case.failure.text, case.plan.test_command
     unknown = set(_unknown_options(text))
-    kept = tuple(
-        word for word in command if not (word.startswith("-") and re.split(r"[=\d]", word.lstrip("-"))[0] in unknown)
-    )
+    kept = tuple(word for word in command if not (word.startswith("-") and _plain(word) in unknown))
     if kept != command:
         return case.changed(f"left out {' '.join(sorted(unknown))}: pytest does not know it", test_command=kept)
     if "unrecognized arguments" in text and NO_OWN_OPTIONS[-1] not in command:
@@ -269,12 +256,7 @@ def _plainer_command(case: _Case) -> Plan | None:
             f"left out the project's own options of pytest: it does not know {' '.join(sorted(unknown))}",
             test_command=(*command, *NO_OWN_OPTIONS),
         )
-    if (
-        re.search(
-            r"file or directory not found|no tests were collected|no tests ran|did not accept its arguments", text
-        )
-        and len(command) > 3
-    ):
+    if len(command) > 3 and _NOTHING_FOUND.search(text):
         return case.changed("left out the arguments of pytest: no test was found with them", test_command=command[:3])
     return None
 
@@ -319,14 +301,12 @@ def _replace_subject(case: _Case) -> Plan | None:
     subject = case.failure.subject or next(("".join(each) for each in names), "")
     if not subject:
         return None
+    name = canonicalize_name(subject)
     if (free := _without(plan.constraints, subject)) != plan.constraints:
         return case.changed(f"freed {subject} from its pin: that version cannot be had here", constraints=free)
-    found = next(
-        (each for each in _parsed(plan.requirements) if canonicalize_name(each.name) == canonicalize_name(subject)),
-        None,
-    )
-    if found is not None and canonicalize_name(subject) != "pytest":
-        others, instead = _without(plan.requirements, subject), well_known("instead").get(canonicalize_name(subject))
+    found = next((each for each in _parsed(plan.requirements) if name_of(each) == name), None)
+    if found is not None and name != "pytest":
+        others, instead = _without(plan.requirements, subject), well_known("instead").get(name)
         if instead and instead not in plan.requirements:
             return case.changed(f"chose {instead} for {subject}", requirements=(*others, instead))
         if found.specifier:
@@ -334,12 +314,10 @@ def _replace_subject(case: _Case) -> Plan | None:
         return case.changed(f"left out {subject}: it cannot be had here", requirements=others)
     for extra in plan.extras:
         lines = _parsed(case.declared.extras.get(extra, ()))
-        if any(canonicalize_name(each.name) == canonicalize_name(subject) for each in lines):
-            rest = tuple(str(each) for each in lines if canonicalize_name(each.name) != canonicalize_name(subject))
+        if name in map(name_of, lines):
+            requirements = (*plan.requirements, *(str(each) for each in lines if name_of(each) != name))
             extras = tuple(each for each in plan.extras if each != extra)
-            return case.changed(
-                f"left out {subject} of the extra {extra}", extras=extras, requirements=(*plan.requirements, *rest)
-            )
+            return case.changed(f"left out {subject} of the extra {extra}", extras=extras, requirements=requirements)
     return None
 
 

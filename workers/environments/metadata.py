@@ -35,6 +35,7 @@ METADATA = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
 _CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+_MINOR = re.compile(r"^(?:python-?)?(3\.\d+)", re.MULTILINE)
 _CARET = re.compile(r"\^\s*(\d+)(?:\.(\d+))?([\w.]*)")
 _TILDE = re.compile(r"~\s*(\d+)(?:\.(\d+))?([\w.]*)")
 _BARE = re.compile(r"\d[\w.]*(?:\.\*)?")
@@ -107,7 +108,7 @@ def _read(files: TreeFiles, directory: str) -> Declared:
             or options.get("python_requires", "")
             or word(setup.get("python_requires"))
         ),
-        minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_version_file(files, at(".python-version"))))),
+        minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_MINOR.findall(files.text(at(".python-version")))))),
         dependencies=_requirements(
             *strings(project.get("dependencies")),
             *_poetry_lines(table(poetry, "dependencies")),
@@ -196,10 +197,6 @@ def _requirements(*lines: str) -> tuple[str, ...]:
     return tuple(filter(requirement, lines))
 
 
-def _version_file(files: TreeFiles, path: str) -> list[str]:
-    return re.findall(r"^(?:python-?)?(3\.\d+)", files.text(path), re.MULTILINE)
-
-
 def _specifier(text: str) -> str:
     """Versions as PEP 440 writes them; anything else, such as `>=3.6.*`, is no limit."""
     try:
@@ -217,6 +214,11 @@ def requirement(line: str) -> Requirement | None:
         return None
 
 
+def name_of(wanted: Requirement) -> str:
+    """The name of a distribution as indexes compare it."""
+    return canonicalize_name(wanted.name)
+
+
 # ── Poetry's own notation, which Pipfiles share in part ──
 
 
@@ -224,9 +226,7 @@ def _poetry_lines(dependencies: Table) -> Iterator[str]:
     """A table of dependencies as PEP 508 lines; those from a path, a repository or a URL are left out."""
     for name, given in dependencies.items():
         chosen = table(items(given)[0]) if isinstance(given, list) and given else table(given)
-        if name.lower() == "python" or {"git", "path", "url", "file", "optional"} & {
-            key for key in chosen if chosen[key]
-        }:
+        if name.lower() == "python" or any(map(chosen.get, ("git", "path", "url", "file", "optional"))):
             continue
         version = _poetry_specifier(word(chosen.get("version") if chosen else given))
         extras = ",".join(strings(chosen.get("extras")))
@@ -240,11 +240,8 @@ def _poetry_specifier(text: str) -> str:
     if text.strip() == "*" or "|" in text:
         return ""
     text = _CARET.sub(_caret, text.strip())
-    text = (
-        _TILDE.sub(lambda m: f">={m[1]}.{m[2] or 0}{m[3]},<{m[1]}.{int(m[2]) + 1}" if m[2] else f"=={m[1]}.*", text)
-        if "~=" not in text
-        else text
-    )
+    if "~=" not in text:
+        text = _TILDE.sub(lambda m: f">={m[1]}.{m[2]}{m[3]},<{m[1]}.{int(m[2]) + 1}" if m[2] else f"=={m[1]}.*", text)
     text = f"=={text}" if _BARE.fullmatch(text) else text
     return text.replace(" ", ",") if re.search(r"[\w*] +[<>=!~]", text) else text
 
@@ -260,19 +257,13 @@ def _caret(match: re.Match[str]) -> str:
 
 def _locked(files: TreeFiles, directory: str) -> tuple[str | None, tuple[str, ...]]:
     """The lock of a project, or of the workspace above it, and its pins; packages with several versions are left free."""
-    above = [
-        posixpath.normpath(posixpath.join(directory, *[".."] * count)) for count in range(directory.count("/") + 2)
-    ]
-    places = (posixpath.normpath(posixpath.join(place, name)) for place in above for name in LOCKS)
-    for path in places:
+    above = (posixpath.join(directory, *[".."] * count) for count in range(directory.count("/") + 2))
+    for path in (posixpath.normpath(posixpath.join(place, name)) for place in above for name in LOCKS):
         if files.place(path) is not None:
             versions: dict[str, set[str]] = defaultdict(set)
             for name, version in _packages(files, path):
                 versions[canonicalize_name(name)].add(version)
-            pins = (
-                f"{name}=={one}" for name, (one, *more) in ((n, sorted(v)) for n, v in versions.items()) if not more
-            )
-            return path, tuple(sorted(pins))
+            return path, tuple(sorted(f"{name}=={one}" for name, (one, *more) in versions.items() if not more))
     return None, ()
 
 

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from memory.model import Plan
 from workers.configuration.schema import ANY_ENVIRONMENT, PATH, EnvironmentChoices
-from workers.environments.metadata import USUAL_MINORS, Declared, declared, requirement
+from workers.environments.metadata import USUAL_MINORS, Declared, declared, name_of, requirement
 from workers.environments.projects import few, missing_parts, project_of
 from workers.environments.recipe import Recipe
 from workers.environments.task_files import shell_words, tox_environments
@@ -142,10 +142,10 @@ def _plan(recipe: Recipe, known: Declared) -> Plan:
         *(f"{declared(recipe.files, each).name}[{','.join(extras)}]" for each, extras in beside.items() if extras),
     ]
     parsed = [each for each in map(requirement, dict.fromkeys(lines)) if each is not None and not each.url]
-    own = [each for each in parsed if canonicalize_name(each.name) == canonicalize_name(known.name)]
+    own = [each for each in parsed if name_of(each) == canonicalize_name(known.name)]
     extras = [*recipe.local.get(known.directory, ()), *(extra for each in own for extra in sorted(each.extras))]
-    wanted = [str(each) for each in parsed if each not in own and canonicalize_name(each.name) not in TOOLS]
-    has_pytest = any(canonicalize_name(each.name) == "pytest" and each.marker is None for each in parsed)
+    wanted = [str(each) for each in parsed if each not in own and name_of(each) not in TOOLS]
+    has_pytest = any(name_of(each) == "pytest" and each.marker is None for each in parsed)
     siblings = [each for each in beside if declared(recipe.files, each).installable]
     names = {canonicalize_name(each): each for each in known.extras}
     return Plan(
@@ -173,15 +173,12 @@ def _recipes(files: TreeFiles, directory: str) -> Iterator[Recipe]:
     """What a repository does to test the project in a directory, best evidence first."""
     jobs = _ci_recipes(files)
     yield from (recipe for doubt, recipe in jobs if doubt <= 0)
+    pyproject = files.toml(posixpath.join(directory, "pyproject.toml"))
     tasks = (
-        ("tox", ["tox"], bool(tox_environments(files, directory))),
-        ("nox", ["nox"], bool(files.text(posixpath.join(directory, "noxfile.py")))),
-        (
-            "hatch",
-            ["hatch", "test"],
-            bool(table(files.toml(posixpath.join(directory, "pyproject.toml")), "tool", "hatch", "envs")),
-        ),
-        ("make test", ["make", "test"], bool(files.text(posixpath.join(directory, "Makefile")))),
+        ("tox", ["tox"], tox_environments(files, directory)),
+        ("nox", ["nox"], files.text(posixpath.join(directory, "noxfile.py"))),
+        ("hatch", ["hatch", "test"], table(pyproject, "tool", "hatch", "envs")),
+        ("make test", ["make", "test"], files.text(posixpath.join(directory, "Makefile"))),
     )
     for source, command, there in tasks:
         if there:
@@ -229,9 +226,8 @@ def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:
     matrix = _matrix(table(job, "strategy", "matrix"))
     values = {f"matrix.{key}": min(each, key=_rank) for key, each in matrix.items() if each}
     start = word(table(job, "defaults", "run").get("working-directory")) or "."
-    pythons = [
-        each for key, several in matrix.items() if "py" in key.lower() or "tox" in key.lower() for each in several
-    ]
+    about = [several for key, several in matrix.items() if "py" in key.lower() or "tox" in key.lower()]
+    pythons = [each for several in about for each in several]
     for holder in (workflow, job):
         recipe.set_variables(_variables(table(holder, "env"), values))
         values |= {f"env.{key}": word(value) for key, value in table(holder, "env").items()}
@@ -257,11 +253,8 @@ def _job(files: TreeFiles, workflow: Table, job: Table, source: str) -> Recipe:
 
 def _matrix(matrix: Table) -> dict[str, list[str]]:
     """The values of a matrix by key, those of `include` after its own."""
-    found = {
-        str(key): [word(each) for each in items(value)]
-        for key, value in matrix.items()
-        if key not in ("include", "exclude")
-    }
+    own = ((key, value) for key, value in matrix.items() if key not in ("include", "exclude"))
+    found = {str(key): [word(each) for each in items(value)] for key, value in own}
     for extra in map(table, items(matrix.get("include"))):
         for key, value in extra.items():
             found.setdefault(str(key), []).append(word(value))
@@ -296,7 +289,6 @@ def _conda_recipe(files: TreeFiles) -> Recipe | None:
     recipe = Recipe(files=files, source=path)
     for each in listed:
         recipe.install(strings(table(each).get("pip")))
-    recipe.minors = tuple(
-        f"3.{minor}" for each in strings(listed) if each.startswith("python=") for minor in _minors(each)
-    )
+    pythons = (each for each in strings(listed) if each.startswith("python="))
+    recipe.minors = tuple(f"3.{minor}" for each in pythons for minor in _minors(each))
     return recipe

@@ -12,22 +12,10 @@ from workers.sandbox.checkout_files import is_test_file
 from workers.sandbox.report import TestResult
 
 DEEPEST, MAX_DIRECTORIES, MAX_MODULES, LARGEST_POINTER, SHOWN = 4, 20_000, 100, 1024, 3
-_NOT_SOURCES = frozenset(
-    {
-        "node_modules",
-        "site-packages",
-        "build",
-        "dist",
-        "docs",
-        "doc",
-        "vendor",
-        "_vendor",
-        "fixtures",
-        "testdata",
-        "data",
-        "templates",
-    }
-)
+_NOT_SOURCES = frozenset({
+    "node_modules", "site-packages", "build", "dist", "docs", "doc", "vendor", "_vendor", "fixtures",
+    "testdata", "data", "templates",
+})  # fmt: skip
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -38,11 +26,8 @@ def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[s
     root, if it is a project, else what has the most test files.
     """
     tests, places = Counter[str](), dict(_directories(files))
-    found = [
-        place
-        for place, names in places.items()
-        if place.count("/") < DEEPEST and METADATA & set(names) and declared(files, place).installable
-    ]
+    stating = (place for place, names in places.items() if place.count("/") < DEEPEST and METADATA & set(names))
+    found = [place for place in stating if declared(files, place).installable]
     homes = sorted({*found, "."}, key=lambda place: -place.count("/") - (place != "."))
 
     def home_of(path: str, homes: Iterable[str] = homes) -> str | None:
@@ -69,11 +54,8 @@ def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
     """The directories that may hold a project or its tests, with the names of their files; links are not followed."""
     for count, (path, directories, names) in enumerate(os.walk(files.root)):
         place = os.path.relpath(path, files.root)
-        directories[:] = (
-            []
-            if count > MAX_DIRECTORIES
-            else sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
-        )
+        kept = sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
+        directories[:] = kept if count <= MAX_DIRECTORIES else []
         yield place, names
 
 

@@ -15,7 +15,6 @@ from string import ascii_letters
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from memory.model import Plan, PlanOutcome
@@ -27,7 +26,7 @@ from workers.environments.fetching import path_of
 from workers.environments.interpreters import chosen
 from workers.environments.locking import Wanted, usable_for_tests
 from workers.environments.mending import PlanFailure, Stage, as_of, build_step, failure_of_run, mended
-from workers.environments.metadata import declared
+from workers.environments.metadata import declared, name_of
 from workers.environments.plan_memory import PlanMemory
 from workers.environments.plans import plans_for
 from workers.environments.projects import needs_submodule, project_of
@@ -113,11 +112,7 @@ class Provider:
     _announced: set[str] = field(default_factory=set)
 
     def project_in(
-        self,
-        tree: Path,
-        changed: Collection[str] = (),
-        test_command: str | None = None,
-        copy_of: Path | None = None,
+        self, tree: Path, changed: Collection[str] = (), test_command: str | None = None, copy_of: Path | None = None
     ) -> Project:
         """The project in our own copy `tree`, ready to be tested: with its environment, and with the files that a build adds.
 
@@ -253,28 +248,23 @@ class Provider:
         while directories and len(built) < MAX_PROJECTS:
             each = directories.pop(0)
             built[each] = builder.project(tree, each, frozenset(own), self._past[1])
-            extras = {extra for line in requirements if own.get(_name(line)) == each for extra in line.extras}
+            extras = {extra for line in requirements if own.get(name_of(line)) == each for extra in line.extras}
             extras.update(plan.extras if each == plan.project else ())
             required = dependencies(path_of(built[each].wheel.file.url), sorted(extras), builder.interpreter)
             requirements += map(Requirement, required)
-            named = (own[name] for name in map(_name, requirements) if name in own)
+            named = (own[name] for name in map(name_of, requirements) if name in own)
             directories = [name for name in dict.fromkeys((*directories, *named)) if name not in built]
         markers = {name: str(value) for name, value in builder.interpreter.markers().items()}
         wanted = Wanted(
             requirements=usable_for_tests(
-                (str(line) for line in requirements if _name(line) not in own), self._say_once, markers
+                (str(line) for line in requirements if name_of(line) not in own), builder.say_once, markers
             ),
-            constraints=usable_for_tests(plan.constraints, self._say_once, markers),
+            constraints=usable_for_tests(plan.constraints, builder.say_once, markers),
             own=frozenset(own),
             before=plan.before,
         )
         python, installed = builder.environment(wanted, [each.wheel for each in built.values()])
         return python, built, installed
-
-    def _say_once(self, line: str) -> None:
-        if line not in self._printed:
-            self._printed.add(line)
-            self.progress(line)
 
     def _run(self, tree: Path, made: Environment) -> TestReport:
         if made.installed:
@@ -357,11 +347,7 @@ def _needs_nothing(plan: Plan) -> bool:
     """Whether our own interpreter with its pytest does: nothing is installed, and no other Python is named."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     fits = (not plan.minors or own in plan.minors) and SpecifierSet(plan.python).contains(own)
-    return plan.project is None and fits and {_name(Requirement(line)) for line in plan.requirements} <= {"pytest"}
-
-
-def _name(requirement: Requirement) -> str:
-    return canonicalize_name(requirement.name)
+    return plan.project is None and fits and {name_of(Requirement(line)) for line in plan.requirements} <= {"pytest"}
 
 
 def _project(tree: Path, found: Environment, test_command: str | None = None, copy_of: Path | None = None) -> Project:

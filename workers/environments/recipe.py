@@ -78,9 +78,7 @@ class Recipe:
         match posixpath.basename(words[0]) if words else "", words[1:]:
             case "cd", [place, *_] if self.files.place(self._at(place)):
                 self.here = self._at(place)
-            case (("pip" | "pip3"), ["install", *given]):
-                self.install(given)
-            case "uv", ["pip", "install", *given]:
+            case (("pip" | "pip3"), ["install", *given]) | ("uv", ["pip", "install", *given]):
                 self.install(given)
             case ("uv" | "poetry" | "pdm" | "pipenv" | "flit" | "rye") as tool, [
                 ("sync" | "install" | "add") as verb,

@@ -88,9 +88,8 @@ def _task(tasks: Table, name: str, seen: set[str]) -> Commands:
     seen.add(name)
     task = tasks.get(name)
     parts = table(task)
-    for each in items(
-        parts.get("cmd") or parts.get("shell") or parts.get("sequence") or parts.get("composite") or task
-    ):
+    chosen = parts.get("cmd") or parts.get("shell") or parts.get("sequence") or parts.get("composite") or task
+    for each in items(chosen):
         for line in strings(each) or strings(table(each).get("cmd")):
             if line in tasks and line not in seen and len(seen) < MAX_TARGETS:
                 yield from _task(tasks, line, seen)
@@ -173,25 +172,16 @@ def _tox(files: TreeFiles, here: str, wanted: str) -> Commands:
     asked = [each for part in wanted.split(",") for each in _braces(part) if each and "$" not in each and each != "py"]
     name = min(asked or tox_environments(files, here) or ["py311"], key=_distance)
     factors = {*re.split(r"[-.]", name), name, *(["py311"] if name.startswith("py") else [])}
-    base, own = sections.get("testenv", {}), sections.get(f"testenv:{name}", {})
-    own = own or next(
-        (value for key, value in sections.items() if key.startswith("testenv:") and name in _braces(key[8:])), {}
-    )
-    merged = {**base, **own}
+    alike = (value for key, value in sections.items() if key.startswith("testenv:") and name in _braces(key[8:]))
+    merged = {**sections.get("testenv", {}), **(sections.get(f"testenv:{name}") or next(alike, {}))}
 
     def lines(*keys: str) -> list[str]:
         text = next((merged[key] for key in keys if merged.get(key)), "")
         whole = _kept(_referred(_kept(text, factors), sections), factors)
         return [line for each in whole.splitlines() if (line := _tox_line(each))]
 
-    yield [
-        "export",
-        *(
-            f"{key.strip()}={value.strip()}"
-            for key, _, value in (each.partition("=") for each in lines("setenv", "set_env"))
-            if value
-        ),
-    ]
+    pairs = (each.partition("=") for each in lines("setenv", "set_env"))
+    yield ["export", *(f"{key.strip()}={value.strip()}" for key, _, value in pairs if value)]
     extras = ",".join(re.split(r"[,\s]+", " ".join(lines("extras"))))
     if not lines("skip_install") and not lines("no_package"):
         yield ["pip", "install", "-e", f"./[{extras}]" if extras else "."]
@@ -254,44 +244,29 @@ def _nox(files: TreeFiles, here: str, wanted: str) -> Commands:
     functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
     for node in functions:
         if any("session" in ast.dump(each) for each in node.decorator_list):
-            given = [
-                each
-                for decorator in node.decorator_list
-                if isinstance(decorator, ast.Call)
-                for each in decorator.keywords
-            ]
-            sessions[
-                next((word(literal(each.value, names)) for each in given if each.arg == "name"), "") or node.name
-            ] = node
+            made = (decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call))
+            given = (each.value for call in made for each in call.keywords if each.arg == "name")
+            sessions[word(literal(next(given, None), names)) or node.name] = node
     asked = re.split(r"[-(]\d|\(|,", wanted.strip("\"'"))[0]
     chosen = sessions.get(asked) or next((node for name, node in sessions.items() if _TESTS.search(name)), None)
     calls = [node for node in ast.walk(chosen) if isinstance(node, ast.Call)] if chosen else []
     for call in sorted(calls, key=lambda node: node.lineno):
         does = getattr(call.func, "attr", "")
-        words = [text for part in call.args for text in strings(_constant(part, names))]
+        parts = (part.value if isinstance(part, ast.Starred) else part for part in call.args)
+        words = [text for part in parts for text in strings(literal(part, names))]
         if words and does in _INSTALLERS:
             yield ["pip", "install", *words] if does in ("install", "conda_install") else words
 
 
-def _constant(part: ast.expr, names: Mapping[str, ast.expr]) -> object:
-    return literal(part.value if isinstance(part, ast.Starred) else part, names)
-
-
 def _hatch(files: TreeFiles, here: str, pyproject: Table, given: Sequence[str]) -> Commands:
-    environments = table(pyproject, "tool", "hatch", "envs") or table(
-        files.toml(posixpath.join(here, "hatch.toml")), "envs"
-    )
+    apart = files.toml(posixpath.join(here, "hatch.toml"))
+    environments = table(pyproject, "tool", "hatch", "envs") or table(apart, "envs")
     environment, _, script = (given or ["test"])[0].rpartition(":")
     testing = (given or ["test"])[0] == "test" and not table(environments, "default", "scripts").get("test")
     environment = "hatch-test" if testing else environment.partition(".")[0] or "default"
     chosen = table(environments, environment)
-    yield [
-        "pip",
-        "install",
-        "-e",
-        f"./[{','.join(strings(chosen.get('features')))}]",
-        *(["pytest", "pytest-mock"] if testing else []),
-    ]
+    extras = ",".join(strings(chosen.get("features")))
+    yield ["pip", "install", "-e", f"./[{extras}]", *(["pytest", "pytest-mock"] if testing else [])]
     for each in (table(environments, word(chosen.get("template")) or "default"), chosen):
         yield ["pip", "install", *strings(each.get("dependencies")), *strings(each.get("extra-dependencies"))]
         for group in strings(each.get("dependency-groups")):
@@ -313,14 +288,8 @@ def _make(files: TreeFiles, here: str, target: str, made: set[str]) -> Commands:
     if target in made or len(made) >= MAX_TARGETS:
         return
     made.add(target)
-    text = re.sub(
-        r"\\\r?\n",
-        " ",
-        next(
-            filter(None, (files.text(posixpath.join(here, each)) for each in ("Makefile", "makefile", "GNUmakefile"))),
-            "",
-        ),
-    )
+    texts = (files.text(posixpath.join(here, each)) for each in ("Makefile", "makefile", "GNUmakefile"))
+    text = re.sub(r"\\\r?\n", " ", next(filter(None, texts), ""))
     values = dict(re.findall(r"^([A-Za-z_]\w*)\s*[:?]?=[ \t]*(.*)$", text, re.MULTILINE))
     rule = re.search(rf"^{re.escape(target)}[ \t]*:(?!=)([^\n#]*+).*+\n((?:\t.*\n?|[ \t]*\n)*)", text, re.MULTILINE)
     if rule is None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from memory.parsing import PARSE_ERRORS, read_module
+from memory.parsing import parsed
 from memory.plain_yaml import BadYaml, only_bad_yaml, weight
 
 LARGEST, LARGEST_LOCK, MAX_NAMES = 512 << 10, 8 << 20, 2000
@@ -90,13 +90,7 @@ class TreeFiles:
         return self.once(f"ini {path}", lambda: ini(self.text(path)))
 
     def module(self, path: str) -> ast.Module:
-        def read() -> ast.Module:
-            try:
-                return read_module(self.text(path))
-            except PARSE_ERRORS:
-                return ast.Module(body=[], type_ignores=[])
-
-        return self.once(f"module {path}", read)
+        return self.once(f"module {path}", lambda: parsed(self.text(path)) or ast.Module(body=[], type_ignores=[]))
 
 
 @cache

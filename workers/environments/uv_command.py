@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,7 +27,6 @@ MEMORY_MB, FILE_MB = 4096, 4096
 """Limits of one uv process: its memory, and any file that it writes."""
 
 ALWAYS = ("--no-progress", "--color=never", "--no-python-downloads")
-
 
 _OF_INSTALLERS = re.compile(
     r"(?:UV|PIP)_\w+|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|HOME|NETRC|XDG_CONFIG_(?:HOME|DIRS)", re.IGNORECASE
@@ -112,19 +111,16 @@ def indexes() -> PackageIndexes:
         links=tuple(words[1].replace(",", " ").split()),
     )
     if found == PackageIndexes():
-        found = _of_pip(dict(_pip_settings()))
+        given = dict(_pip_settings())
+        found = PackageIndexes(
+            main=given.get("index-url", ""),
+            first=tuple(given.get("extra-index-url", "").split()),
+            links=tuple(given.get("find-links", "").split()),
+            certificates=given.get("cert", ""),
+        )
     for url in (found.main, *found.first, *found.links):
         own_secrets.add(unquote(urlsplit(url).password or ""))
     return found
-
-
-def _of_pip(given: Mapping[str, str]) -> PackageIndexes:
-    return PackageIndexes(
-        main=given.get("index-url", ""),
-        first=tuple(given.get("extra-index-url", "").split()),
-        links=tuple(given.get("find-links", "").split()),
-        certificates=given.get("cert", ""),
-    )
 
 
 def _pip_settings() -> Iterator[tuple[str, str]]:

@@ -74,14 +74,8 @@ def is_test_path(path: str) -> bool:
     """Whether a file belongs to the tests and is therefore neither blamed nor edited."""
     parts = PurePosixPath(path).parts
     name = parts[-1] if parts else ""
-    if (
-        name == "conftest.py"
-        or name.startswith("test_")
-        or name.endswith(("_test.py", "_tests.py"))
-        or name in ("tests.py", "test.py")
-    ):
-        return True
-    return any(TEST_WORDS & set(part.split("_")) for part in parts[:-1])
+    named = name in ("conftest.py", "tests.py", "test.py") or name.endswith(("_test.py", "_tests.py"))
+    return named or name.startswith("test_") or any(TEST_WORDS & set(part.split("_")) for part in parts[:-1])
 
 
 def innermost(frames: tuple[Frame, ...]) -> Frame | None:

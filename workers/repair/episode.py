@@ -125,7 +125,6 @@ def _found(failure: Failure, others: int) -> str:
 
 
 def status_of(attempts: Sequence[Attempt]) -> RepairStatus:
-    """How a repair with these attempts ended."""
     proven = [attempt.proof for attempt in attempts if attempt.outcome is AttemptOutcome.PROVEN]
     if not proven:
         return RepairStatus.NOT_FIXED
@@ -204,9 +203,8 @@ class _Loop:
                 self._deps.learner.conclude(decision, {})
                 break
             tried = (*tried, decision.chosen)
-            attempts += (
-                self._searched(decision) if decision.chosen == EMBEDDED else [self._try(engine, decision, attempts)]
-            )
+            embedded = decision.chosen == EMBEDDED
+            attempts += self._searched(decision) if embedded else [self._try(engine, decision, attempts)]
             if attempts and attempts[-1].outcome is AttemptOutcome.PROVEN:
                 break
         spent = engine.close(attempts)
@@ -255,7 +253,6 @@ class _Loop:
         return attempt
 
     def _result(self, attempts: tuple[Attempt, ...]) -> Repaired:
-        """What the repair came to with these attempts."""
         case, status = self._case, status_of(attempts)
         found = replace(
             _without_attempts(case.reproduction, case.started),

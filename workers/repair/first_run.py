@@ -62,7 +62,7 @@ def first_run(runs: BoundedRuns, named: Sequence[str], changed: Collection[str])
     tried: set[str] = set()
     tree = runs.project.tree
     for tests, wall in _likely(runs.project, named, changed):
-        known = [test for test in tests if test not in tried and (tree / _file(test)).is_file()][:MAX_NAMED]
+        known = [test for test in tests if test not in tried and (tree / file_of(test)).is_file()][:MAX_NAMED]
         found = _named(runs, known, wall) if known else None
         if found is not None and found.failing():
             return found
@@ -101,7 +101,8 @@ def without(report: TestReport, ids: Collection[str]) -> TestReport:
     return replace(report, results=tuple(result for result in report.results if result.id not in ids))
 
 
-def _file(test: str) -> str:
+def file_of(test: str) -> str:
+    """The path in a test's id."""
     return test.partition("::")[0]
 
 
@@ -138,7 +139,7 @@ def _with_related(runs: BoundedRuns, first: FirstRun, wall: float) -> FirstRun:
         return first  # there is nothing to go by, or the test command runs no other files
     failing = {result.id for result in first.failing()}
     ran = {path for run in first.traced for test, lines in run.lines.items() if test in failing for path in lines}
-    files = related_tests(runs.project, ran, {_file(result.id) for result in first.report.results})
+    files = related_tests(runs.project, ran, {file_of(result.id) for result in first.report.results})
     if not files:
         return first
     run = runs.run(files, wall=wall, trace=True, test_seconds=TRACED_TEST_SECONDS)

@@ -70,11 +70,17 @@ def body_lines(function: FunctionNode) -> range:
     return range(max(function.lineno + 1, function.body[0].lineno), last_line(function) + 1)
 
 
+def first_line(node: ast.stmt) -> int:
+    """That of its first decorator, if it has any."""
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
 def last_line(node: ast.stmt | ast.ExceptHandler) -> int:
     return node.end_lineno or node.lineno
 
 
-def falls_off(function: FunctionNode, asked: Collection[str] = ()) -> bool:
+def falls_off(function: FunctionNode, asked: Collection[str]) -> bool:
     """Whether a function gives a value in one place, or is `asked` for one by its name, and gives none at its end."""
     nodes = list(own_nodes(function))
     gives = function.name in asked or any(isinstance(node, ast.Return) and node.value for node in nodes)
@@ -123,11 +129,8 @@ def deciding_lines(source: str, line: int) -> frozenset[int]:
 def _exits_before(node: ast.AST, line: int) -> list[ast.If]:
     """The conditions that leave a block of a statement before a line in that block is reached."""
     blocks = [getattr(node, name, ()) for name in ("body", "orelse", "finalbody")]
-    around = [
-        block
-        for block in blocks
-        if isinstance(block, list) and any(each.lineno <= line <= last_line(each) for each in block)
-    ]
+    several = (block for block in blocks if isinstance(block, list))
+    around = [block for block in several if any(each.lineno <= line <= last_line(each) for each in block)]
     before = [each for block in around for each in block if isinstance(each, ast.If) and last_line(each) < line]
     return [each for each in before if isinstance(each.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)]
 

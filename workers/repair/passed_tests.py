@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from workers.sandbox.report import TestOutcome, TestReport, shortened
-
-SHOWN = 3
-"""How many tests a reason names."""
+from workers.environments.projects import few
+from workers.sandbox.report import FAILURES, TestOutcome, TestReport, shortened
 
 
 def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
@@ -18,8 +16,8 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
     """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
     if test in outcomes:
         return outcomes[test] is TestOutcome.PASSED
-    under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
-    return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
+    under = {outcome for name, outcome in outcomes.items() if includes(test, [name])}
+    return TestOutcome.PASSED in under and under.isdisjoint(FAILURES)
 
 
 def includes(test: str, ids: Sequence[str]) -> bool:
@@ -29,5 +27,4 @@ def includes(test: str, ids: Sequence[str]) -> bool:
 
 def named(tests: Sequence[str]) -> str:
     """The first few tests, and how many more there are."""
-    rest = len(tests) - SHOWN
-    return ", ".join(map(shortened, tests[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
+    return few([*map(shortened, tests)])

@@ -20,6 +20,7 @@ from workers.repair.first_run import (
     SECOND_LOOK_WALL,
     TRACED_TEST_SECONDS,
     FirstRun,
+    file_of,
     first_run,
     function_of,
     without,
@@ -28,7 +29,7 @@ from workers.repair.outline import Outline
 from workers.repair.passed_tests import named
 from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.checkout_files import python_files
-from workers.sandbox.report import NOT_STARTED, TestOutcome, TestReport, TestResult
+from workers.sandbox.report import FAILURES, NOT_STARTED, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun
 
 STUCK_SECONDS = 10.0
@@ -39,7 +40,6 @@ MAX_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 
 MAX_PARAMETERS = 20
 """A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
-
 
 NO_TEST = "no test ran: see that the test command collects any"
 REPAIR_NEEDS_TESTS = "; correct this by hand, because a repair is tried by running tests"
@@ -180,18 +180,16 @@ def _moved(first: FirstRun, traced: Sequence[TestRun]) -> frozenset[str]:
     shown = {result.id for result in after}
     new = {function_of(test) for test in shown - before.keys()}
     lost = {function_of(result.id) for result in first.failing() if result.id not in shown}
+    passed = (TestOutcome.PASSED,)
     worse, better = (
         {function_of(r.id) for r in after if r.outcome in then and before.get(r.id) in formerly}
-        for then, formerly in ((FAILED, PASSED), (PASSED, FAILED))
+        for then, formerly in ((FAILURES, passed), (passed, FAILURES))
     )
     return frozenset((new & lost) | (worse & better))
 
 
-PASSED, FAILED = (TestOutcome.PASSED,), (TestOutcome.FAILED, TestOutcome.ERROR)
-
-
 def _name(result: TestResult, moved: Collection[str]) -> str:
-    return function_of(result.id) if result.outcome in FAILED and function_of(result.id) in moved else result.id
+    return function_of(result.id) if result.outcome in FAILURES and function_of(result.id) in moved else result.id
 
 
 def _lines(traced: Sequence[TestRun], moved: Collection[str]) -> dict[str, Mapping[str, frozenset[int]]]:
@@ -205,8 +203,8 @@ def _lines(traced: Sequence[TestRun], moved: Collection[str]) -> dict[str, Mappi
 
 def companions(report: TestReport) -> tuple[str, ...]:
     """Passing tests to be traced beside the failing ones: those of the same files first, until time is used up."""
-    files = {result.id.partition("::")[0] for result in report.failing()}
-    near = sorted(report.passing(), key=lambda result: result.id.partition("::")[0] not in files)
+    files = {file_of(result.id) for result in report.failing()}
+    near = sorted(report.passing(), key=lambda result: file_of(result.id) not in files)
     return tuple(within([(result.id, result.seconds) for result in near[:MAX_TRACED]], TRACED_SECONDS))
 
 
@@ -310,9 +308,8 @@ def sources_of(project: Project, reproduction: Reproduction | None = None) -> di
     """
     texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
     tests = {*project.named_tests(), *(deciding(project.tree, (reproduction.report,)) if reproduction else ())}
-    return {
-        path: text for path, text in texts.items() if text is not None and (path not in tests or is_test_path(path))
-    }
+    read = ((path, text) for path, text in texts.items() if text is not None)
+    return {path: text for path, text in read if path not in tests or is_test_path(path)}
 
 
 def deciding(tree: Path, reports: Sequence[TestReport]) -> frozenset[str]:
@@ -338,7 +335,7 @@ def _asserted_through(result: TestResult) -> str:
     It calls that function `assert_…`, or the assertion fails in a file for tests: other code there, as a client for tests,
     is the project's like any other.
     """
-    test = result.id.partition("::")[0]
+    test = file_of(result.id)
     called = next((each for each in result.frames if each.path != test and not is_test_path(each.path)), None)
     if called is None or called.function.lstrip("_").lower().startswith("assert"):
         return called.path if called else ""

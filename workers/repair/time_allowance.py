@@ -14,7 +14,6 @@ from workers.sandbox.run_tests import Project, TestRun, run_tests
 MIN_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""
 
-
 LAST_SECONDS = 1.0
 """What a run gets that begins when the time is up."""
 

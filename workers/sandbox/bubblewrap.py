@@ -62,11 +62,6 @@ def file_systems(workload: Workload) -> Iterator[str]:
         yield from _show(path.resolve(), path)
 
 
-def sealed() -> tuple[str, ...]:
-    """The last arguments: the assembled file system becomes read-only."""
-    return ("--remount-ro", "/dev", "--remount-ro", "/")
-
-
 def isolation(*, as_root: bool) -> Iterator[str]:
     """Namespaces and capabilities. Root gets no user namespace: its root would be the host's, and own the host's files."""
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -184,12 +179,9 @@ def explained(stderr: str, apparmor_switch: Path = APPARMOR_SWITCH) -> str:
     if "proc" in lower and "mount" in lower:
         return f"{PROC} ({words})"
     if "namespace" in lower or "uid map" in lower or "not permitted" in lower or "permission denied" in lower:
-        return f"{APPARMOR if _is_on(apparmor_switch) else NAMESPACES} ({words})"
+        is_on = apparmor_switch.is_file() and apparmor_switch.read_text(encoding="ascii").strip() == "1"
+        return f"{APPARMOR if is_on else NAMESPACES} ({words})"
     return f"bubblewrap cannot make a sandbox here: {words}"
-
-
-def _is_on(switch: Path) -> bool:
-    return switch.is_file() and switch.read_text(encoding="ascii").strip() == "1"
 
 
 FIRST_USER, USERS = 1_500_000_000, 500_000_000
@@ -208,14 +200,16 @@ class Bubblewrap(TreeSandbox):
 
     @contextmanager
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
-        program = self._program or _find()
+        program = self._program or shutil.which("bwrap")
+        if program is None:
+            raise CannotRun(MISSING)
         with ExitStack() as stack:
             group = new_group(workload.limits)
             if group is not None:
                 stack.callback(group.remove)
             descriptors = Descriptors(stack)
             blocked, gate = descriptors.gate()
-            tree = _spawned(program, workload, stdin, descriptors, group, blocked)
+            tree = _spawned(str(program), workload, stdin, descriptors, group, blocked)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             gate.close()
@@ -224,7 +218,7 @@ class Bubblewrap(TreeSandbox):
 
 
 def _spawned(
-    program: Path, workload: Workload, stdin: int, descriptors: Descriptors, group: ControlGroup | None, blocked: int
+    program: str, workload: Workload, stdin: int, descriptors: Descriptors, group: ControlGroup | None, blocked: int
 ) -> ProcessTree:
     """Start bubblewrap and wait until it reports its child's process id. Raises CannotRun when it fails.
 
@@ -239,13 +233,13 @@ def _spawned(
         *isolation(as_root=as_root),
         *file_systems(workload),
         *_generated(workload, user, descriptors),
-        *sealed(),
+        *("--remount-ro", "/dev", "--remount-ro", "/"),  # what was assembled becomes read-only
         *("--seccomp", str(descriptors.memory(seccomp.program(os.uname().machine)))),
         *("--info-fd", str(info_inside), "--block-fd", str(blocked)),
     ]
     listed = descriptors.memory("".join(f"{line}\0" for line in arguments).encode())
     launcher = launcher_command(LAUNCHER, spec, descriptors)
-    command = [str(program), "--args", str(listed), "--", *launcher]
+    command = [program, "--args", str(listed), "--", *launcher]
     process = spawned(command if group is None else group.entering(command), descriptors, stdin)
     try:
         return process_tree(process, _init_of(info), descriptors, file_systems=tuple(map(str, WRITABLE)), group=group)
@@ -262,13 +256,6 @@ def _generated(workload: Workload, user: int, descriptors: Descriptors) -> Itera
     for path, (mode, text) in files.items():
         content = descriptors.memory(text.encode())
         yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(content), str(path))
-
-
-def _find() -> Path:
-    found = shutil.which("bwrap")
-    if found is None:
-        raise CannotRun(MISSING)
-    return Path(found)
 
 
 def _init_of(info: int) -> int:

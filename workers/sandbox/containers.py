@@ -16,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,7 +135,7 @@ class ContainerSandbox(TreeSandbox):
                 *self.engine.command,
                 *arguments(workload, name, self.engine.runtime, podman=self._is_podman),
                 *mounts(workload, place, user, podman=self._is_podman),
-                *first_process(),
+                *("--entrypoint", sys.executable, IMAGE, "-I", "-S", str(INIT)),  # ours: the project controls its own
             ]
             known = (descriptors.memory(json.dumps(spec).encode()), descriptors.status_inside)
             numbers = (*known, descriptors.report_inside, int(stdin == subprocess.PIPE))
@@ -197,10 +197,8 @@ def arguments(workload: Workload, name: str, runtime: str, *, podman: bool) -> I
     yield from ("--shm-size", f"{bubblewrap.SHARED_MEMORY_MB}m")
     for path in (Path("/tmp"), WORKSPACE):  # noqa: S108  inside
         yield from ("--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m{_empty(podman=podman)}")
-    yield from (
-        "--tmpfs",
-        f"/sys:ro,noexec,nosuid,nodev,mode=0555,size=4k{_empty(podman=podman)}",
-    )  # the machine's, and its control groups
+    # In the place of the machine's, and of its control groups:
+    yield from ("--tmpfs", f"/sys:ro,noexec,nosuid,nodev,mode=0555,size=4k{_empty(podman=podman)}")
     yield from ("--sysctl", "net.ipv4.ip_unprivileged_port_start=1024")
     yield from ("--tmpfs", f"{PRIVATE}:rw,noexec,nosuid,nodev,mode=0700,size=64k{_empty(podman=podman)}")
 
@@ -222,9 +220,8 @@ def mounts(workload: Workload, place: Path, user: int, *, podman: bool) -> Itera
     for path in bubblewrap.shown(workload):
         yield from _bind(path.resolve(), path)
     files = bubblewrap.generated_files(workload, user) | {INIT: (0o444, INIT_SOURCE.read_text(encoding="utf-8"))}
-    files |= {
-        Path("/etc", name): (0o444, "") for name in ("hostname", "resolv.conf")
-    }  # else the engine's, after the host's
+    # Else these are the engine's, after the host's:
+    files |= {Path("/etc", name): (0o444, "") for name in ("hostname", "resolv.conf")}
     for number, (path, (mode, text)) in enumerate(files.items()):
         source = place / str(number)
         source.write_text(text, encoding="utf-8")
@@ -246,11 +243,6 @@ def _bind(source: Path, target: Path) -> tuple[str, str]:
     """As CSV, which the client reads: a path may hold a comma or a quotation mark."""
     fields = ("type=bind", f"source={source}", f"target={target}", "readonly")
     return "--mount", ",".join('"' + each.replace('"', '""') + '"' for each in fields)
-
-
-def first_process() -> Sequence[str]:
-    """The image, and what the container begins with: our interpreter, because the project controls its own."""
-    return ("--entrypoint", sys.executable, IMAGE, "-I", "-S", str(INIT))
 
 
 def empty_image() -> bytes:

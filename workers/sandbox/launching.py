@@ -259,9 +259,8 @@ _PARTS = ("bin", "include/python3*", "lib*/python3*", "lib*/*.so*", "lib*/t[ck]l
 
 def interpreter_files(python: Path) -> tuple[Path, ...]:
     """The directories and files of its prefixes that `python` needs; a link that leads out of its prefix is left out."""
-    found = [
-        (prefix, path) for prefix in prefixes(python) for part in _parts(prefix) for path in sorted(prefix.glob(part))
-    ]
+    parts = ((prefix, part) for prefix in prefixes(python) for part in _parts(prefix))
+    found = [(prefix, path) for prefix, part in parts for path in sorted(prefix.glob(part))]
     return tuple(path for prefix, path in found if path.exists() and path.resolve().is_relative_to(prefix.resolve()))
 
 

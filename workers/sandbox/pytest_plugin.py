@@ -214,9 +214,8 @@ class FailureDetails:
         if type(error).__name__ == "CollectError" and error.__cause__ is not None:
             error = error.__cause__
         operands = self.operands if isinstance(error, AssertionError) else []
-        raised = (
-            error.exc_info[1] if type(error).__name__ == "UnexpectedException" else error
-        )  # by a docstring's example
+        # By a docstring's example, or by the test itself:
+        raised = error.exc_info[1] if type(error).__name__ == "UnexpectedException" else error
         report.apprentice = {
             "type": type(error).__name__,
             "message": f"{type(raised).__name__}: " * (raised is not error) + rendered(str, raised, LONGEST_MESSAGE),

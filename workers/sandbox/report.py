@@ -33,6 +33,9 @@ class TestOutcome(StrEnum):
     XPASSED = "xpassed"
 
 
+FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
     """One test. `error_type` is the exception's class name (no module), empty unless it failed.
@@ -85,7 +88,7 @@ class TestReport:
 
     def failing(self) -> tuple[TestResult, ...]:
         """The tests that failed or broke, in the order they ran."""
-        return tuple(r for r in self.results if r.outcome in (TestOutcome.FAILED, TestOutcome.ERROR))
+        return tuple(r for r in self.results if r.outcome in FAILURES)
 
     def passing(self) -> tuple[TestResult, ...]:
         """The tests that passed, in the order they ran."""
@@ -119,8 +122,6 @@ MAX_RESULTS, MAX_FRAMES, MAX_OPERANDS, MAX_LINES = 200_000, 64, 8, 2_000_000
 LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MAX_LOADED = 200, 4_000, 1_000, 2_000
 LONGEST_EVENT = 8 << 20
 """Bytes of a line: those of `[[],[],…` take twenty times as much memory as values."""
-
-FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
 _Id = Annotated[str, Meta(max_length=100_000)]
 _Name = Annotated[str, Meta(max_length=LONGEST_TYPE, pattern=r"\A[^\0\ud800-\udfff]*\Z")]

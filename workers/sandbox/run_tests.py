@@ -44,7 +44,6 @@ CONFIGURED_IN = {
 LARGEST_CONFIGURATION = 1 << 20
 """Bytes of such a file in which the mark is looked for: a commit of a few kilobytes may hold one of half a gigabyte."""
 
-
 NO_OWN_OPTIONS = ("-o", "addopts=")
 """Arguments of pytest that leave out the options which the project configures."""
 

@@ -36,11 +36,9 @@ class RunGroup(Protocol):
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel ended the run, or a process of it, because it reached the limit."""
-        ...
 
     def kill(self) -> None:
         """Kill every process that is in it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +71,8 @@ class ProcessTree:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         _kill_by_handle(self.leader_handle)
-        readable(
-            self.leader_handle, DEATH_SECONDS
-        )  # the kernel reports an init's death after that of its whole namespace
+        # The kernel reports an init's death after that of its whole namespace:
+        readable(self.leader_handle, DEATH_SECONDS)
         _kill_by_handle(self.process_handle)
         self.process.wait()
         if runs and self.group is not None:

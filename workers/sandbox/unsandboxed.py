@@ -30,6 +30,7 @@ from workers.sandbox.launching import (
 from workers.sandbox.supervise import ProcessTree, line_session, supervise
 
 INSIDE = str(WORKSPACE)
+INSIDE_BYTES = os.fsencode(WORKSPACE)
 
 
 class UnsandboxedRunner:
@@ -40,67 +41,55 @@ class UnsandboxedRunner:
 
     def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; its processes are dead when this returns."""
-        with self._started(workload, subprocess.DEVNULL) as (tree, paths):
+        with self._started(workload, subprocess.DEVNULL) as (tree, workspace):
             completed = supervise(tree, workload.limits)
         return dataclasses.replace(
             completed,
-            stdout=completed.stdout.replace(str(paths.workspace), INSIDE),
-            stderr=completed.stderr.replace(str(paths.workspace), INSIDE),
-            report=paths.to_inside(completed.report),
+            stdout=completed.stdout.replace(str(workspace), INSIDE),
+            stderr=completed.stderr.replace(str(workspace), INSIDE),
+            report=completed.report.replace(os.fsencode(workspace), INSIDE_BYTES),
         )
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
         """Start a process that answers requests; leaving the context ends it."""
-        with self._started(workload, subprocess.PIPE) as (tree, paths), line_session(tree, workload.limits) as session:
-            yield _TranslatedSession(session, paths)
+        with (
+            self._started(workload, subprocess.PIPE) as (tree, workspace),
+            line_session(tree, workload.limits) as session,
+        ):
+            yield _TranslatedSession(session, os.fsencode(workspace))
 
     @contextmanager
-    def _started(self, workload: Workload, stdin: int) -> Iterator[tuple[ProcessTree, _PathTranslation]]:
+    def _started(self, workload: Workload, stdin: int) -> Iterator[tuple[ProcessTree, Path]]:
+        """The tree, and the real path of its copy."""
         with ExitStack() as stack:
-            place = Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="apprentice-plain-", ignore_cleanup_errors=True))
-            )
-            paths = _PathTranslation(_laid_out(place, workload.python))
+            aside = tempfile.TemporaryDirectory(prefix="apprentice-plain-", ignore_cleanup_errors=True)
+            place = Path(stack.enter_context(aside))
+            workspace = _laid_out(place, workload.python)
             descriptors = Descriptors(stack)
-            spec = _launch_spec(paths.translated(workload), place, descriptors)
+            translated = dataclasses.replace(
+                workload,
+                command=tuple(word.replace(INSIDE, str(workspace)) for word in workload.command),
+                env={name: value.replace(INSIDE, str(workspace)) for name, value in workload.env.items()},
+            )
+            spec = _launch_spec(translated, place, descriptors)
             process = spawned(launcher_command(LAUNCHER_SOURCE, spec, descriptors), descriptors, stdin)
             tree = process_tree(process, process.pid, descriptors, grouped=True)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, descriptors.status)
-            yield tree, paths
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _PathTranslation:
-    """Translates between the copy's real path and /workspace, the path that callers use."""
-
-    workspace: Path
-
-    def translated(self, workload: Workload) -> Workload:
-        return dataclasses.replace(
-            workload,
-            command=tuple(word.replace(INSIDE, str(self.workspace)) for word in workload.command),
-            env={name: value.replace(INSIDE, str(self.workspace)) for name, value in workload.env.items()},
-        )
-
-    def to_outside(self, line: bytes) -> bytes:
-        return line.replace(INSIDE.encode(), os.fsencode(self.workspace))
-
-    def to_inside(self, line: bytes) -> bytes:
-        return line.replace(os.fsencode(self.workspace), INSIDE.encode())
+            yield tree, workspace
 
 
 class _TranslatedSession:
-    def __init__(self, session: SandboxSession, paths: _PathTranslation) -> None:
-        self._session, self._paths = session, paths
+    def __init__(self, session: SandboxSession, workspace: bytes) -> None:
+        self._session, self._workspace = session, workspace
 
     def send(self, line: bytes) -> None:
-        self._session.send(self._paths.to_outside(line))
+        self._session.send(line.replace(INSIDE_BYTES, self._workspace))
 
     def receive(self, timeout: float) -> bytes:
-        return self._paths.to_inside(self._session.receive(timeout))
+        return self._session.receive(timeout).replace(self._workspace, INSIDE_BYTES)
 
 
 def _laid_out(place: Path, python: Path) -> Path:

@@ -6,11 +6,12 @@ only this side knows, new for each run.
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from memory.parsing import PARSE_ERRORS, read_module
+from memory.parsing import parsed
+from workers.repair.first_run import file_of, function_of
 from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
 from workers.repair.passed_tests import includes
 from workers.repair.reproduce import LARGEST_SOURCE
@@ -47,10 +48,6 @@ class Canaries:
         rightly = (failing.outcome, failing.error_type) == (TestOutcome.FAILED, "AssertionError")
         return rightly and self.word in failing.message and passing.outcome is TestOutcome.PASSED
 
-    def without(self, report: TestReport) -> TestReport:
-        """The report less the canaries."""
-        return replace(report, results=tuple(r for r in report.results if r.id not in self.tests))
-
 
 def canaries(tree: Path, tests: Iterable[str], rng: random.Random) -> Canaries | None:
     """Canaries in the file of the first test whose name pytest's default finds in a Python file; None without one."""
@@ -76,7 +73,7 @@ class TwinRun:
     @property
     def tests(self) -> tuple[str, ...]:
         """The ids of all twins."""
-        pairs = ((_path(test), twin) for test, twin in self.twins.items())
+        pairs = ((file_of(test), twin) for test, twin in self.twins.items())
         return tuple(f"{path}::{name}" for path, twin in pairs for name in (twin.right, twin.perturbed))
 
     def includes(self, test: str) -> bool:
@@ -87,56 +84,69 @@ class TwinRun:
         """Those of `tests` with twins in whose right twins an assertion does not hold."""
         return tuple(test for test in tests if self.includes(test) and not self._holds(test, report))
 
-    def surviving(self, report: TestReport) -> tuple[str, ...]:
-        """The functions whose perturbed twin passed, or in which all assertions held, with any parameters."""
-        seen = ((test, twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
+    def surviving(self, tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
+        """The functions whose perturbed twin passed, or in which all assertions held, with any parameters.
+
+        Those too in which one of `tests` came to no assertion; with other parameters it may.
+        """
         return tuple(
             test
-            for test, twin, results in seen
+            for test, twin, results in self._of_perturbed(report)
             if any(result.outcome in PASSES or twin.survived in result.message for result in results)
+            or self._ended_with(twin.idle, test, tests, report)
         )
 
     def returning(self, tests: Sequence[str], report: TestReport) -> bool:
-        """Whether a twin of one of `tests` ended where it may assert nothing: candidates are not challenged by that.
+        """Whether a twin of one of `tests` returned early, where it may assert nothing: candidates are not challenged by that.
 
         With other parameters it may, but for a perturbed twin where the right one does not.
         """
-        for function, twin in self.twins.items():
-            right, perturbed = (f"{_path(function)}::{name}" for name in (twin.right, twin.perturbed))
-            ended = [each.id for each in _results(report, right) if twin.returned[0] in each.message]
-            more = sum(twin.returned[1] in each.message for each in _results(report, perturbed)) > len(ended)
-            if more or any(includes(test, [function + each.removeprefix(right) for each in ended]) for test in tests):
+        for test, twin, results in self._of_perturbed(report):
+            right, perturbed = twin.returned
+            also = sum(perturbed in each.message for each in results)
+            if also > len(self._right_with(right, test, report)) or self._ended_with(right, test, tests, report):
                 return True
         return False
 
+    def _ended_with(self, word: str, function: str, tests: Sequence[str], report: TestReport) -> bool:
+        """Whether the right twin of a function ended with a word for any of these tests."""
+        ended = [function + parameters for parameters in self._right_with(word, function, report)]
+        return any(includes(test, ended) for test in tests)
+
+    def _right_with(self, word: str, function: str, report: TestReport) -> list[str]:
+        """The parameters with which the right twin of a function ended with a word."""
+        right = f"{file_of(function)}::{self.twins[function].right}"
+        return [each.id.removeprefix(right) for each in _results(report, right) if word in each.message]
+
     def failed(self, report: TestReport) -> int:
         """How many functions have a perturbed twin in which an assertion failed, as it must."""
-        seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
-        return sum(any(twin.failed in result.message for result in results) for twin, results in seen)
+        seen = self._of_perturbed(report)
+        return sum(any(twin.failed in result.message for result in results) for _, twin, results in seen)
+
+    def _of_perturbed(self, report: TestReport) -> Iterator[tuple[str, Twins, list[TestResult]]]:
+        """Each function with its twins, and the results of the perturbed one with any parameters."""
+        for test, twin in self.twins.items():
+            yield test, twin, _results(report, f"{file_of(test)}::{twin.perturbed}")
 
     def _holds(self, test: str, report: TestReport) -> bool:
         """Whether the right twins of a test hold; a file or class may have functions that pytest takes for no tests."""
-        name = test.partition("[")[0]
-        found = [(twin, _results(report, f"{_path(test)}::{twin.right}", test[len(name) :])) for twin in self._of(test)]
+        parameters = test.removeprefix(function_of(test))
+        found = [(twin, _results(report, f"{file_of(test)}::{twin.right}", parameters)) for twin in self._of(test)]
         ran = [(twin, results) for twin, results in found if results]
-        ends = ((twin.held, twin.returned[0], each.message) for twin, results in ran for each in results)
-        return bool(ran) and all(held in message or returned in message for held, returned, message in ends)
+        ends = (({twin.held, twin.returned[0], twin.idle}, each.message) for twin, results in ran for each in results)
+        return bool(ran) and all(any(word in message for word in words) for words, message in ends)
 
     def _of(self, test: str) -> list[Twins]:
-        name = test.partition("[")[0]
+        name = function_of(test)
         return [twin for each, twin in self.twins.items() if each == name or each.startswith(f"{name}::")]
 
 
 PASSES = (TestOutcome.PASSED, TestOutcome.XPASSED)
 
 
-def _path(test: str) -> str:
-    return test.partition("::")[0]
-
-
 def _results(report: TestReport, function: str, parameters: str = "") -> list[TestResult]:
     """The results of a function, with one set of parameters or all."""
-    return [r for r in report.results if r.id.partition("[")[0] == function and r.id.endswith(parameters)]
+    return [r for r in report.results if function_of(r.id) == function and r.id.endswith(parameters)]
 
 
 def twin_run(tree: Path, failing: Sequence[str], rng: random.Random) -> TwinRun:
@@ -155,17 +165,14 @@ def twin_run(tree: Path, failing: Sequence[str], rng: random.Random) -> TwinRun:
 
 def defines(tree: Path, path: str, tests: Collection[str]) -> bool:
     """Whether a file defines any of `tests`, named as pytest's ids have them after the file; examples in docstrings are none."""
-    try:
-        body = read_module(_text(tree, path)).body
-    except PARSE_ERRORS:
-        return False
-    names = {getattr(node, "name", "") for node in body}
+    module = parsed(_text(tree, path))
+    names = {getattr(node, "name", "") for node in module.body} if module else set()
     return any(test.partition("::")[0].partition("[")[0] in names for test in tests)
 
 
 def is_plain(tree: Path, test: str) -> bool:
     """Whether a test may run without pytest: nothing in its file or in a conftest.py above says that fixtures always apply."""
-    path = test.partition("::")[0]
+    path = file_of(test)
     above = [str(parent / "conftest.py") for parent in PurePosixPath(path).parents]
     texts = [_text(tree, each) for each in (path, *above)]
     return bool(texts[0]) and not any("autouse" in text or "pytest_" in text for text in texts)

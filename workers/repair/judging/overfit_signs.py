@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import takewhile
 
 from memory.parsing import PARSE_ERRORS, read_module
+from workers.repair.outline import FunctionNode
 
 
 class EditKind(Enum):
@@ -94,11 +95,8 @@ def kind_of(before: str, after: str) -> EditKind:
 
 def _indifferent(tree: ast.AST) -> set[str]:
     """Functions of several returns that all give the same constant: an edit that leaves one behind removed its answer."""
-    return {
-        function.name
-        for function in ast.walk(tree)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _has_one_answer(function)
-    }
+    functions = (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
+    return {function.name for function in functions if _has_one_answer(function)}
 
 
 def _has_one_answer(function: ast.AST) -> bool:
@@ -111,7 +109,7 @@ def _unread(tree: ast.AST) -> set[tuple[str, str]]:
     """Parameters and locals that nothing reads, with their functions: an edit that leaves one behind lost what it was for."""
     found: set[tuple[str, str]] = set()
     for function in ast.walk(tree):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(function, FunctionNode):
             names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
             read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
             bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}

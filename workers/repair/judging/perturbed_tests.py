@@ -9,20 +9,17 @@ import ast
 import copy
 import random
 import string
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 from memory.parsing import PARSE_ERRORS, parse_expression, parse_module
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from workers.repair.judging.expected_values import EQUALITIES, compared_once, parameters
+from workers.repair.outline import FunctionNode, called
 
 MAX_FUNCTIONS = 30
 """Functions of one file that get twins."""
-
-EQUALITIES = frozenset(f"assert{kind}Equal" for kind in ("", "Dict", "List", "MultiLine", "Sequence", "Set", "Tuple"))
-"""Methods of unittest.TestCase that compare their first two arguments by ==."""
 
 OPPOSITES = {
     "assertAlmostEqual": "assertNotAlmostEqual",
@@ -53,7 +50,8 @@ class Twins:
 
     The right twin ends with the word `held` where all its assertions hold. The perturbed one ends with `failed` where one of
     its assertions fails, as it must, and with `survived` where all hold. Each ends with its own of the words `returned` where
-    it may have come to no assertion: at a return before its end, and where a block with assertions swallowed an error.
+    it may have come to no assertion: at a return before its end, and where a block with assertions swallowed an error. At its
+    end without any, as after a loop over nothing, the right twin ends with `idle`.
     """
 
     function: str
@@ -63,6 +61,7 @@ class Twins:
     failed: str
     survived: str
     returned: tuple[str, str]
+    idle: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,30 +114,33 @@ def _replaced(
     """Put twins in a function's place, with helpers of their own; None where it expects nothing that can be changed."""
     right, other = copy.deepcopy(node), copy.deepcopy(node)
     right.name, other.name = f"test_{random_word(rng)}", f"test_{random_word(rng)}"
-    words = [random_word(rng) for _ in range(6)]
+    words = [[random_word(rng) for _ in range(5)] for _ in range(2)]
     used = {each.func.id for each in ast.walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
     copied: list[ast.stmt] = []
     changes = 0
-    for twin, (failed, held, returned) in ((right, words[:3]), (other, words[3:])):
+    for twin, (failed, held, returned, idle, reached) in zip((right, other), words, strict=True):
+        make = partial(_Twin, rng=rng, failed=failed, reached=reached, perturb=twin is other)
         for helper in (copy.deepcopy(helpers[each]) for each in sorted(used & helpers.keys())):
             _rename(twin, helper, f"_{random_word(rng)}")
             copied.append(helper)
-            changes += _Twin(helper, rng, failed=failed, held="", returned="", perturb=twin is other).apply()
-        changes += _Twin(twin, rng, failed=failed, held=held, returned=returned, perturb=twin is other).apply()
+            changes += make(helper).apply()
+        changes += make(twin, held=held, returned=returned, idle=idle).apply()
     if not changes:
         return None
     module += rng.sample(copied, len(copied))
     at = body.index(node)
     body[at:at] = rng.sample([right, other], 2)
     above = name.rpartition("::")[0] + "::" if "::" in name else ""
+    (_, held, returned, idle, _), (failed, survived, returned_too, *_) = words
     return Twins(
         function=name,
         right=f"{above}{right.name}",
         perturbed=f"{above}{other.name}",
-        held=words[1],
-        failed=words[3],
-        survived=words[4],
-        returned=(words[2], words[5]),
+        held=held,
+        failed=failed,
+        survived=survived,
+        returned=(returned, returned_too),
+        idle=idle,
     )
 
 
@@ -194,22 +196,34 @@ class _Twin(ast.NodeTransformer):
     """
 
     def __init__(
-        self, function: FunctionNode, rng: random.Random, *, failed: str, held: str, returned: str, perturb: bool
+        self,
+        function: FunctionNode,
+        rng: random.Random,
+        *,
+        failed: str,
+        reached: str,
+        perturb: bool,
+        held: str = "",
+        returned: str = "",
+        idle: str = "",
     ) -> None:
+        """`reached` names the global variable that says whether any assertion held."""
         self._function = function
         self._rng = rng
         self._failed = failed
+        self._reached = reached
+        self._perturb = perturb
         self._held = held
         self._returned = returned
-        self._perturb = perturb
-        self._expected = _compared_once(function)
+        self._idle = idle
+        self._expected = compared_once(function)
         self._changed: set[str] = set()
         self._assertions = 0
         self._changes = 0
 
     def apply(self) -> int:
         """Change the function. How many of its expectations were changed."""
-        for name, places in _parameters(self._function) if self._perturb else ():
+        for name, places in parameters(self._function) if self._perturb else ():
             others = [self._literal(values[at]) for values, at in places]
             if name in self._expected and others and None not in others:
                 for (values, at), other in zip(places, others, strict=True):
@@ -217,8 +231,12 @@ class _Twin(ast.NodeTransformer):
                 self._changed.add(name)
         visited = [self.visit(statement) for statement in self._function.body]
         self._function.body = [*(each for made in visited for each in (made if isinstance(made, list) else [made]))]
+        first: list[ast.stmt] = [ast.Global(names=[self._reached])]
+        last: list[ast.stmt] = []
         if self._held:
-            self._function.body = [*_copies(self._function), *self._function.body, _error(self._held)]
+            first += [_assigned(self._reached, value=False), *_copies(self._function)]
+            last = [_unless(self._reached, self._idle), _error(self._held)]
+        self._function.body = [*first, *self._function.body, *last]
         return self._changes
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -245,7 +263,7 @@ class _Twin(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
         """Expect the class of error or warning, or another one. What else a block with assertions is in may swallow an error."""
-        classes = [item.context_expr for item in node.items if _called(item.context_expr) in CLASS_FIRST]
+        classes = [item.context_expr for item in node.items if called(item.context_expr) in CLASS_FIRST]
         if not classes:
             known = self._assertions
             self.generic_visit(node)
@@ -257,7 +275,7 @@ class _Twin(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         """The same for methods of unittest.TestCase."""
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
-        name = _called(call)
+        name = called(call)
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return node
         if name in EQUALITIES and len(call.args) >= 2:
@@ -274,24 +292,26 @@ class _Twin(ast.NodeTransformer):
     def _demand(self, test: ast.expr) -> ast.stmt:
         self._assertions += 1
         wanted = self._other(test) if self._perturb else test
-        return ast.If(test=ast.UnaryOp(op=ast.Not(), operand=wanted), body=[_error(self._failed)], orelse=[])
+        reached = _assigned(self._reached, value=True)
+        return ast.If(test=ast.UnaryOp(op=ast.Not(), operand=wanted), body=[_error(self._failed)], orelse=[reached])
 
     def _guarded(self, statement: ast.stmt) -> ast.stmt:
         """The statement, with any error that it raises turned into the word of failure."""
         self._assertions += 1
         handler = ast.ExceptHandler(type=parse_expression("BaseException"), name=None, body=[_error(self._failed)])
-        return ast.Try(body=[statement], handlers=[handler], orelse=[], finalbody=[])
+        return ast.Try(
+            body=[statement], handlers=[handler], orelse=[_assigned(self._reached, value=True)], finalbody=[]
+        )
 
     def _unless_swallowed(self, node: ast.With) -> list[ast.stmt]:
         """The statement, and an end of the test where the block did not come to its own end."""
         ended = random_word(self._rng)
-        before, last = (parse_module(f"{ended} = {value}").body[0] for value in (False, True))
-        node.body.append(last)
-        return [before, node, ast.If(test=parse_expression(f"not {ended}"), body=[_error(self._returned)], orelse=[])]
+        node.body.append(_assigned(ended, value=True))
+        return [_assigned(ended, value=False), node, _unless(ended, self._returned)]
 
     def _expect_another_class(self, call: ast.expr) -> None:
         if self._perturb and isinstance(call, ast.Call) and call.args:
-            kind = "warns" if "arn" in _called(call) else "raises"
+            kind = "warns" if "arn" in called(call) else "raises"
             call.args[0] = parse_expression(self._rng.choice(UNEXPECTED[kind]))
             self._changes += 1
 
@@ -339,7 +359,7 @@ class _Twin(ast.NodeTransformer):
             case ast.Dict(keys=keys, values=values):
                 more = ast.Constant(value=random_word(self._rng))
                 return ast.Dict(keys=[*keys, more], values=[*values, ast.Constant(value=number)])
-        return ast.Constant(value=number) if _called(node) == "approx" else None
+        return ast.Constant(value=number) if called(node) == "approx" else None
 
 
 def _copies(function: FunctionNode) -> list[ast.stmt]:
@@ -353,58 +373,13 @@ def _error(message: str) -> ast.stmt:
     return parse_module(f"raise AssertionError({message!r})").body[0]
 
 
+def _assigned(name: str, *, value: bool) -> ast.stmt:
+    return parse_module(f"{name} = {value}").body[0]
+
+
+def _unless(name: str, message: str) -> ast.stmt:
+    return ast.If(test=parse_expression(f"not {name}"), body=[_error(message)], orelse=[])
+
+
 def _equal(left: ast.expr, right: ast.expr) -> ast.Compare:
     return ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])
-
-
-def _called(node: ast.AST) -> str:
-    """The last part of a called function's name; empty for what is no call."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def _compared_once(function: FunctionNode) -> set[str]:
-    """The names that a function reads once, as one side of an equality that it asserts: another value makes it fail."""
-    nodes = [node for statement in function.body for node in ast.walk(statement)]
-    read = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    asserted = [equality for node in nodes if isinstance(node, ast.Assert) for equality in _equalities(node.test)]
-    sides = [side for equality in asserted for side in (equality.left, *equality.comparators)]
-    calls = [node for node in nodes if isinstance(node, ast.Call) and _called(node) in EQUALITIES]
-    sides += [side for call in calls for side in call.args]
-    return {side.id for side in sides if isinstance(side, ast.Name) and read[side.id] == 1}
-
-
-def _equalities(test: ast.expr) -> Iterator[ast.Compare]:
-    """The comparisons by == which all have to hold where `test` holds."""
-    match test:
-        case ast.BoolOp(op=ast.And(), values=parts):
-            for part in parts:
-                yield from _equalities(part)
-        case ast.Compare(ops=[ast.Eq()]):
-            yield test
-
-
-def _parameters(function: FunctionNode) -> Iterator[tuple[str, list[tuple[list[ast.expr], int]]]]:
-    """The parameters of pytest.mark.parametrize with the places of their values, where these are written out."""
-    for decorator in function.decorator_list:
-        match decorator:
-            case ast.Call(args=[ast.Constant(value=str() as text), ast.List() | ast.Tuple() as rows, *_]):
-                names = [name.strip() for name in text.split(",")]
-            case ast.Call(args=[ast.List() | ast.Tuple() as listed, ast.List() | ast.Tuple() as rows, *_]):
-                names = [str(each.value) for each in listed.elts if isinstance(each, ast.Constant)]
-            case _:
-                continue
-        if _called(decorator) == "parametrize":
-            for at, name in enumerate(names):
-                places = [_place(rows.elts, row, at, len(names)) for row in range(len(rows.elts))]
-                yield name, [place for place in places if place is not None] if None not in places else []
-
-
-def _place(rows: list[ast.expr], row: int, column: int, columns: int) -> tuple[list[ast.expr], int] | None:
-    """The place of a parameter's value."""
-    match rows[row]:
-        case ast.Call(args=values) if len(values) == columns:
-            return values, column
-        case ast.List(elts=values) | ast.Tuple(elts=values) if columns > 1 and len(values) == columns:
-            return values, column
-    return (rows, row) if columns == 1 else None

@@ -23,7 +23,6 @@ PRIVATE = re.compile(
 )
 """Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
 
-
 DECIDES = "decides what counts as passing"
 NOT_EDITED = f"is not among the paths that {PATH} has edited"
 

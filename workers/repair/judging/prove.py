@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
-from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS
+from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS, function_of, without
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
@@ -235,14 +235,14 @@ class Prover:
         twins = twin_run(self._project.tree, order, SECRET)
         files = {path: text.encode() for path, text in twins.files.items()}
         report = self.run([*twins.tests, *order], {**overlay, **files})
-        without = [test for test in order if not twins.includes(test)]
-        if missing := (*still_failing(without, report), *twins.lost(order, report)):
+        single = [test for test in order if not twins.includes(test)]
+        if missing := (*still_failing(single, report), *twins.lost(order, report)):
             alone = self.run(order, overlay) if twins.twins else report
             if still_failing(order, alone):
                 late = alone.out_of_time and not ended(alone).failing()
                 reason = TIME_IS_UP if late else f"{named(missing)} still fails when run alone"
                 return Unproven(reason=reason, late=late)
-        if passing := twins.surviving(report):
+        if passing := twins.surviving(order, report):
             return Unproven(reason=f"{named(passing)} also passes where it expects something else")
         return 0 if missing or twins.returning(order, report) else twins.failed(report)
 
@@ -252,7 +252,7 @@ class Prover:
         short = self._is_short_for(self._suite)
         project = with_tests(self._project, added.tests) if added else None
         report = self.run((), {**overlay, **({added.path: added.text.encode()} if added else {})}, project)
-        after = added.without(report) if added else report
+        after = without(report, added.tests) if added else report
         cut = short and bool(report.trouble)
         objection = (self._suite.objection_to_part if cut else self._suite.objection_to)(after, self.failing)
         reported = added is not None and added.are_right_in(report)
@@ -284,7 +284,7 @@ class Prover:
 
     @cached_property
     def _plain_tests(self) -> Sequence[str]:
-        functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
+        functions = dict.fromkeys(function_of(test) for test in self.failing if "::" in test)
         tree, split = self._project.tree, ((test, test.partition("::")) for test in functions)
         found = [test for test, (path, _, name) in split if defines(tree, path, [name]) and is_plain(tree, test)]
         return found[:MAX_PLAIN]
@@ -295,16 +295,13 @@ class Prover:
         return run_plainly(runs.sandbox, runs.project, tests, dict(overlay), runs.bounds()) if tests else {}
 
     def _proof(
-        self,
-        overlay: Mapping[str, bytes],
-        runs: Sequence[_WholeRun],
-        perturbed: int,
-        plain: Mapping[str, bool],
+        self, overlay: Mapping[str, bytes], runs: Sequence[_WholeRun], perturbed: int, plain: Mapping[str, bool]
     ) -> Proof:
         before, after = self._suite.first, runs[-1].report
         aside = self._aside(before)
         failed = tuple(dict.fromkeys((*self.failing, *(r.id for r in before.failing() if r.id not in aside))))
         missing = {*still_failing(failed, after)} - {*self._passed_alone(runs)}
+        unended = [run.report.trouble for run in runs if run.report.trouble and not run.cut]
         return Proof(
             failed_before=failed,
             passed_after=tuple(test for test in failed if test not in missing),
@@ -321,11 +318,7 @@ class Prover:
                 *self._unusual(overlay),
                 *_newly_loaded(before, [run.report for run in runs if not run.cut]),
                 *(self._unchallenged(perturbed, runs) if not self._templates else ()),
-                *{
-                    f"a run that did not end: {run.report.trouble}": None
-                    for run in runs
-                    if run.report.trouble and not run.cut
-                },
+                *dict.fromkeys(f"a run that did not end: {trouble}" for trouble in unended),
                 *(f"some tests of {test} are skipped" for test in _with_skips(self.failing, after)),
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),

@@ -30,7 +30,6 @@ on one which already made the unedited code raise."""
 DISTINGUISHES = 0.5
 """The weight from which one call is enough to tell edits apart."""
 
-
 FURTHER_MEMBER = 0.6
 """What each further edit of a cluster adds to its weight, relative to the one before."""
 
@@ -173,7 +172,6 @@ def ranked(plausible: PlausibleEdits) -> RankedEdits:
 
 
 def edit_scores(plausible: PlausibleEdits) -> list[float]:
-    """The score of each edit on its own."""
     known = [edit.observed for edit in plausible.edits if edit.observed is not None]
     least_broken = min((observed.broken for observed in known), default=0)
     least_mistyped = min((observed.mistyped for observed in known), default=0)
@@ -248,7 +246,6 @@ INPUTS, SECONDS = 240, 1.5
 """How many calls are made on each candidate, and the most seconds of processor time for them."""
 
 CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
-
 
 Observing = Callable[[Candidate, Observe], Observed | None]
 """Observes how a candidate behaves; see RunnerPool.observed."""

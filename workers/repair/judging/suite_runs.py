@@ -63,9 +63,8 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
 
 def ended(report: TestReport) -> TestReport:
     """The report without the test during which time ended the run: it did not fail."""
-    return without(
-        report, [result.id for result in report.results if report.trouble and result.message == report.trouble]
-    )
+    cut = [result.id for result in report.results if report.trouble and result.message == report.trouble]
+    return without(report, cut)
 
 
 class UnpatchedSuite:
@@ -191,9 +190,7 @@ def _sample(tests: Sequence[str], most: int) -> list[str]:
 
 
 def _running(
-    tests: Sequence[str],
-    lines: Mapping[str, Mapping[str, frozenset[int]]],
-    changed: Mapping[str, frozenset[int]],
+    tests: Sequence[str], lines: Mapping[str, Mapping[str, frozenset[int]]], changed: Mapping[str, frozenset[int]]
 ) -> list[str]:
     return [
         test for test in tests if any(lines.get(test, {}).get(path, frozenset()) & changed[path] for path in changed)

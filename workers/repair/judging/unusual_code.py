@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from memory.parsing import PARSE_ERRORS, older, parse_module, read_module
+from memory.parsing import PARSE_ERRORS, older, parse_module, parsed
 
 _LISTED = tomllib.loads(Path(__file__).with_name("unusual_names.toml").read_text(encoding="utf-8"))
 PLAIN_MODULES, ODD_MODULES = (frozenset(_LISTED[key].split()) for key in ("plain_modules", "odd_modules"))
@@ -78,12 +78,9 @@ def is_plain_test(path: str, text: bytes) -> bool:
 
 def examples(text: bytes) -> list[str]:
     """The docstrings of a module that hold examples, which may be tests; empty for what cannot be read."""
-    try:
-        nodes = list(ast.walk(read_module(text)))
-    except PARSE_ERRORS:
-        return []
+    tree = parsed(text)
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    found = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
+    found = (ast.get_docstring(node) or "" for node in (ast.walk(tree) if tree else ()) if isinstance(node, kinds))
     return [each for each in found if ">>>" in each]
 
 

@@ -193,9 +193,8 @@ class CandidateRunner:
             answer = self._server.ask(self._request(step, self._baseline))
         except SandboxEnded as end:
             self._restart(str(end))
-            return Screened(
-                verdict=implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
-            )
+            crashed = "it brought down the process that tries candidates"
+            return Screened(verdict=implausible(step.candidate, CRASH, crashed))
         if answer.how == "early":
             return Screened(verdict=self._screen_apart(step.candidate))
         verdict = verdict_of(step.candidate, answer)
@@ -234,13 +233,9 @@ class CandidateRunner:
         except SandboxEnded as end:
             self._restart(str(end))
             return ()
-        known = tuple(
-            _screened(step.candidate, failed_edit)
-            for step, failed_edit in zip(steps, answer.failed_edits, strict=False)
-        )
-        self._sharing_failures = (
-            self._sharing_failures + 1 if sum(screened is not None for screened in known) < len(steps) // 2 else 0
-        )
+        known = tuple(map(_screened, (step.candidate for step in steps), answer.failed_edits))
+        few = sum(screened is not None for screened in known) < len(steps) // 2
+        self._sharing_failures = self._sharing_failures + 1 if few else 0
         if answer.ended == "cpu" and len(known) < len(steps):
             slow = implausible(steps[len(known)].candidate, TIMEOUT, TOO_LONG)
             return (*known, Screened(verdict=slow, slow=True, swapped=True, together=True))
@@ -327,9 +322,8 @@ def _quick(request: ForkRequest, baseline: Baseline) -> tuple[tuple[str, ...], t
 def _screened(candidate: Candidate, failed_edit: FailedEdit | None) -> Screened | None:
     if failed_edit is None:
         return None
-    return Screened(
-        verdict=implausible(candidate, failed_edit.error_type, failed_edit.message), swapped=True, together=True
-    )
+    verdict = implausible(candidate, failed_edit.error_type, failed_edit.message)
+    return Screened(verdict=verdict, swapped=True, together=True)
 
 
 def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:

@@ -36,7 +36,6 @@ main()
 GRACE_SECONDS = 30.0
 """What the server may use beyond the caps that it enforces itself before it counts as dead."""
 
-
 MAX_CORES = 8
 
 
@@ -205,13 +204,13 @@ class ForkServer:
         args: tuple[str, ...],
         narrow: tuple[str, ...] = (),
         wall: float,
-        root: str = str(WORKSPACE),
     ) -> None:
         """`args` are pytest's for all tests, `narrow` those for the failing ones; none where there is no difference."""
         self._session = session
         self.narrows = bool(narrow)
         began = time.monotonic()
-        ready = self._speak({"root": root, "args": args, "narrow": narrow, "wall": wall}, wall, _Ready)
+        opening = {"root": str(WORKSPACE), "args": args, "narrow": narrow, "wall": wall}
+        ready = self._speak(opening, wall, _Ready)
         self.seconds = time.monotonic() - began
         if not ready.ready:
             raise SandboxEnded(ready.unfit)

@@ -257,32 +257,49 @@ def test_a_report_is_a_verdict() -> None:
 # ── A second opinion ──
 
 
+TWINS = TwinRun(
+    files={},
+    twins={
+        "t.py::test_a": Twins(
+            function="test_a",
+            right="r",
+            perturbed="p",
+            held="h",
+            failed="f",
+            survived="s",
+            returned=("a", "b"),
+            idle="i",
+        )
+    },
+)
+
+
 def test_a_function_whose_twin_survives_is_named_once() -> None:
     """However many of its parameters it survives with."""
-    twins = Twins(function="test_a", right="r", perturbed="p", held="h", failed="f", survived="s", returned=("a", "b"))
     seen = report({"t.py::p[1]": PASSED, "t.py::p[2]": PASSED, "t.py::p[3]": FAILED})
-    assert TwinRun(files={}, twins={"t.py::test_a": twins}).surviving(seen) == ("t.py::test_a",)
+    assert TWINS.surviving((), seen) == ("t.py::test_a",)
 
 
 @pytest.mark.parametrize(
-    ("ends", "challenged"),
+    ("ends", "survives", "returns"),
     [
-        ({"r[1]": "h", "p[8]": "f", "r[2]": "a", "p[9]": "b"}, True),  # another parameter expects an error
-        ({"r[1]": "a", "p[8]": "b", "r[2]": "h", "p[9]": "f"}, False),  # the one that failed does
-        ({"r[1]": "h", "p[8]": "b", "r[2]": "h", "p[9]": "f"}, False),  # a report of honest twins says the same of both
+        ({"r[1]": "h", "p[8]": "f", "r[2]": "a", "p[9]": "b"}, False, False),  # another parameter expects an error
+        ({"r[1]": "a", "p[8]": "b", "r[2]": "h", "p[9]": "f"}, False, True),  # the one that failed does
+        ({"r[1]": "h", "p[8]": "b", "r[2]": "h", "p[9]": "f"}, False, True),  # honest twins return alike
+        ({"r[1]": "h", "p[8]": "f", "r[2]": "i", "p[9]": "j"}, False, False),  # another one has nothing to assert
+        ({"r[1]": "i", "p[8]": "j", "r[2]": "h", "p[9]": "f"}, True, False),  # the one that failed has not, any more
+        ({"r[1]": "h", "p[8]": "s", "r[2]": "h", "p[9]": "f"}, True, False),
     ],
 )
-def test_a_test_that_came_to_no_assertion_is_no_challenge(ends: dict[str, str], challenged: bool) -> None:
-    """Other parameters of its function may have come to none."""
-    twins = Twins(function="test_a", right="r", perturbed="p", held="h", failed="f", survived="s", returned=("a", "b"))
-    results = tuple(
+def test_what_comes_to_no_assertion(ends: dict[str, str], *, survives: bool, returns: bool) -> None:
+    """It counts where a failing test does, and not with other parameters of its function."""
+    results = (
         TestResult(id=f"t.py::{name}", outcome=FAILED, seconds=0.0, error_type="AssertionError", message=word)
         for name, word in ends.items()
     )
-    run = TwinRun(files={}, twins={"t.py::test_a": twins})
-    assert (
-        run.returning(["t.py::test_a[1]"], TestReport(results=results, started=True, complete=True)) is not challenged
-    )
+    seen = TestReport(results=tuple(results), started=True, complete=True)
+    failing = ["t.py::test_a[1]"]
+    assert (bool(TWINS.surviving(failing, seen)), TWINS.returning(failing, seen)) == (survives, returns)
 
 
 def test_what_two_runs_without_a_patch_do_not_agree_on_is_not_held_against_it() -> None:

@@ -100,6 +100,12 @@ def test_after_a_swallowed_error():
     assert double(1) == 2
 
 
+@pytest.mark.parametrize("given, wanted", [(1, [2]), (2, [])])
+def test_in_a_loop_over_a_parameter(given, wanted):
+    for each in wanted:
+        assert each == double(given)
+
+
 def test_in_a_loop():
     for given, wanted in VALUES:
         assert double(given) == wanted
@@ -205,7 +211,7 @@ def ends(made: TwinTests, seen: dict[str, str]) -> dict[str, tuple[str, str]]:
     found = {}
     for twin in made.twins:
         words = {twin.held: "held", twin.failed: "failed", twin.survived: "survived"}
-        words |= dict.fromkeys(twin.returned, "returned")
+        words |= {**dict.fromkeys(twin.returned, "returned"), twin.idle: "idle"}
         right, perturbed = (
             {
                 words.get(text.removeprefix("AssertionError: "), text)
@@ -224,9 +230,13 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     made = with_twins(TESTS, (), random.Random(1))
     assert made is not None
     seen = ends(made, run_of(made.text, CODE, tmp_path))
-    assert len(seen) == 26
+    assert len(seen) == 27
     assert "test_without_assertion" not in seen
     assert seen.pop("test_that_returns") == ("returned", "returned")
+    right, perturbed = seen.pop("test_in_a_loop_over_a_parameter")
+    assert right == "held,idle"
+    assert "failed" in perturbed
+    assert "survived" not in perturbed
     assert seen.pop("test_in_a_context") == ("held,returned", "failed,returned")
     assert seen.pop("Shared::test_shared") == ("", "")  # which pytest takes for no test
     assert set(seen.values()) == {("held", "failed")}

@@ -76,7 +76,6 @@ _STATEMENTS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Return, cst.If, cst
 _LOOSE = (*_STATEMENTS, cst.Arg, cst.Index, cst.Slice, cst.Element, cst.DictElement)
 """What needs no parentheses around an expression in it."""
 
-
 _CONDITIONS = (cst.If, cst.While, cst.IfExp, cst.CompIf, cst.Assert, cst.BooleanOperation, cst.UnaryOperation)
 _ASKING = (*_CONDITIONS, cst.Comparison, cst.ComparisonTarget)
 """What asks for the truth of an expression in it, or compares it."""
@@ -238,9 +237,7 @@ class Site:
         self, node: cst.CSTNode, codes: Iterable[str], *, weight: float = 1.0, step: float = 0.25
     ) -> Iterator[Edit]:
         """Put each of these in a node's place; `weight` is multiplied by what `by_rank` gives each."""
-        return (
-            self.replace(node, code, weight=rank_weight * weight) for code, rank_weight in by_rank(codes, step=step)
-        )
+        return (self.replace(node, code, weight=rank * weight) for code, rank in by_rank(codes, step=step))
 
     def _floor(self, node: cst.BaseExpression) -> int:
         """How tightly a text must bind to stand in a node's place without parentheses."""
@@ -298,11 +295,11 @@ class Site:
         starts += [self.region.span(d)[0] for d in getattr(node, "decorators", ()) if self.region.has(d)]
         return self.region.line_start(min(starts)), self.region.line_end(self.region.span(node)[1])
 
-    def insert_before(self, lines: Sequence[str], *, weight: float = 1.0) -> Iterator[Edit]:
+    def insert_before(self, lines: Sequence[str], *, weight: float) -> Iterator[Edit]:
         """Lines before the statement, at its indentation; nothing where none can stand (before `elif`, `except`)."""
         return self._inserted(self.lines_of(self.unit.node)[0], lines, weight)
 
-    def insert_after(self, lines: Sequence[str], *, weight: float = 1.0) -> Iterator[Edit]:
+    def insert_after(self, lines: Sequence[str], *, weight: float) -> Iterator[Edit]:
         """Lines behind the whole statement, at its indentation."""
         return self._inserted(self.lines_of(self.unit.node)[1], lines, weight)
 

@@ -20,6 +20,7 @@ from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
 from workers.repair.judging.prove import reserved
 from workers.repair.result import AttemptResult
+from workers.repair.time_allowance import Deadline
 
 REPLAY_PRIOR = 0.8
 """How often the learned edits repair a failure that one of them repaired before: exact past edits convert far better than
@@ -123,7 +124,7 @@ class SearchEngine:
         self._deps = deps
         self._previous = previous
         self._session = session
-        self._deadline = deadline
+        self._deadline = Deadline(deadline)
         self._fitting = self._learned_edits()
         self._choice = previous.choose()
         self._hints = reused(self._choice.mode, previous.reflections())
@@ -134,7 +135,7 @@ class SearchEngine:
 
     def open_strategies(self, tried: tuple[str, ...]) -> OpenStrategies | None:
         """The open strategies with what is expected of a turn of each."""
-        if EVERYTHING in tried or self._seconds_left() <= 0:
+        if EVERYTHING in tried or self._deadline.left() <= 0:
             return None
         # Near misses that earlier attempts left are worth what any other turn is.
         replaying = max(REPLAY_PRIOR * fitness(self._fitting), TURN_PRIOR if self._first else 0.0)
@@ -147,7 +148,7 @@ class SearchEngine:
     def attempt(self, decision: Decision) -> AttemptResult:
         """Try the likeliest candidates of one strategy, or all that is left of all of them."""
         chosen, seed = decision.chosen, self._deps.rng.getrandbits(32)
-        session, left = self._session, self._seconds_left()
+        session, left = self._session, self._deadline.left()
         end = time.monotonic() + left
         slice_end = end - left * (1 - SLICE)
         if chosen == EVERYTHING:
@@ -166,9 +167,6 @@ class SearchEngine:
         """Conclude the choice of what to use of previous attempts."""
         self._previous.conclude(self._choice, attempts)
         return EngineUse(self._session.test_runs, self._session.prover.seconds)
-
-    def _seconds_left(self) -> float:
-        return self._deadline - time.monotonic()
 
     def _learned_edits(self) -> dict[EditShape, float]:
         """The edits of skills that fit this failure, each with how well."""

@@ -108,11 +108,8 @@ def suspects(
     _raise(scores, _named_by_tests(failure, scores, outlines))
     if failure.family is Family.ASSERTION:
         scores = _lowered(scores, used, sources, outlines)
-    changed = {
-        path: differing_lines((before[path] or b"").decode(errors="replace"), text)
-        for path, text in blamed.items()
-        if path in before
-    }
+    former = {path: (before[path] or b"").decode(errors="replace") for path in blamed.keys() & before.keys()}
+    changed = {path: differing_lines(text, blamed[path]) for path, text in former.items()}
     spread = _of_change(_spread(scores, outlines), changed)
     ordered = sorted(spread.items(), key=lambda item: (-item[1], item[0]))
     return [Suspect(path=path, line=line, score=min(1.0, score)) for (path, line), score in ordered if score > 0]
@@ -290,11 +287,8 @@ def _judging(
         judges = [(path, f) for path, f in functions if f.name in names]
         lines = {(path, n) for path, f in judges for n in range(f.lineno, last_line(f) + 1)}
         calls = {called(node) for _, function in judges for node in ast.walk(function)} - names
-        only = {
-            f.name
-            for _, f in functions
-            if f.name in calls and not f.name.startswith("__") and _only_within(lines, f.name, sources)
-        }
+        inner = {f.name for _, f in functions if f.name in calls and not f.name.startswith("__")}
+        only = {name for name in inner if _only_within(lines, name, sources)}
         if not only:
             return lines
         names |= only

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 Option = TypeVar("Option")
 
-
 LONGEST_NAME = 80
 
 

@@ -37,7 +37,7 @@ _LONGEST = 24
 _FINDING = ("split", "rsplit", "partition", "rpartition", "index", "rindex", "find", "rfind", "remove", "pop")
 
 
-def predicates(site: Site, *, extra: Iterable[str] = (), near: str = "") -> list[tuple[str, float]]:
+def predicates(site: Site, *, extra: Iterable[str] = (), near: str) -> list[tuple[str, float]]:
     """Conditions with weights within (0, 1], best first. `extra` are names bound here, `near` text whose names matter most."""
     ranked = _terms(site, tuple(extra), near)
     found: dict[str, float] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from workers.repair.outline import FunctionNode, called, own_nodes
+from workers.repair.outline import FunctionNode, called, first_line, last_line, own_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,8 +246,8 @@ def _function(node: FunctionNode, prefix: str, owner: str) -> FunctionScope:
         qualname=prefix + node.name,
         owner=owner,
         receiver=receiver,
-        first_line=min([node.lineno, *(d.lineno for d in node.decorator_list)]),
-        last_line=node.end_lineno or node.lineno,
+        first_line=first_line(node),
+        last_line=last_line(node),
         parameters=(*shown, *extra),
         local_names=tuple(name for name in bound_names(node) if name not in names),
         is_async=isinstance(node, ast.AsyncFunctionDef),

@@ -13,6 +13,7 @@ from memory.model import AttemptOutcome, EditShape, Failure, Family, NearMiss
 from memory.parsing import parsed
 from memory.reflections import edit_digest
 from workers.diffs import unified
+from workers.environments.projects import few
 from workers.ports import Limits, Sandbox
 from workers.redaction import redact
 from workers.repair.attempt import (
@@ -118,7 +119,7 @@ class SearchSession:
         return self._space.proposed(strategies, replay=replay, seed=seed)
 
     def with_pairs(
-        self, singles: Iterator[Candidate], replay: Mapping[EditShape, float] = {}, *, resumed: bool = False
+        self, singles: Iterator[Candidate], replay: Mapping[EditShape, float], *, resumed: bool
     ) -> Iterator[Candidate]:
         """Candidates of one edit, and once the likeliest are through those of two in turn with them.
 
@@ -190,11 +191,8 @@ class SearchSession:
         unread = [path for path in paths if parsed(self.sources[path]) is None]
         if not unread or self._failure.family is Family.SYNTAX:
             return ""
-        more = f" and {len(unread) - SHOWN_LINES} more" if len(unread) > SHOWN_LINES else ""
         ours = ".".join(map(str, sys.version_info[:2]))
-        return (
-            f"Not edited, as Python {ours} runs Apprentice and cannot read it: {', '.join(unread[:SHOWN_LINES])}{more}."
-        )
+        return f"Not edited, as Python {ours} runs Apprentice and cannot read it: {few(unread)}."
 
     def _suspected(self) -> str:
         """The likeliest lines, for the progress."""

@@ -22,7 +22,7 @@ from memory.parsing import BOM, older, read_module
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import ModuleScope
 from workers.repair.engines.search.type_inference import InferredTypes
-from workers.repair.outline import FunctionNode
+from workers.repair.outline import FunctionNode, first_line, last_line
 from workers.repair.running.in_sandbox.codeswap import fingerprint
 
 
@@ -164,7 +164,7 @@ class SourceModule:
             is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             if not (isinstance(node, (ast.Import, ast.ImportFrom)) or is_text):
                 break
-            line, last = node.end_lineno or line, node
+            line, last = last_line(node), node
         plain = isinstance(last, ast.Import) or (isinstance(last, ast.ImportFrom) and last.module != "__future__")
         return self._offset(line + 1), "\n" if last and not plain else "", "" if last else "\n\n"
 
@@ -173,17 +173,12 @@ class SourceModule:
         return self._mark + sum(map(len, self.lines[: line - 1]))
 
 
-def _first_line(node: ast.stmt) -> int:
-    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
-    return min([node.lineno, *(d.lineno for d in decorators)])
-
-
 def _extents(body: Sequence[ast.stmt], *, indented: bool) -> Iterator[Extent]:
     for node in body:
         if isinstance(node, ast.ClassDef) and node.body[0].lineno > node.lineno:
             yield from _extents(node.body, indented=True)
         else:
-            yield Extent(first_line=_first_line(node), last_line=node.end_lineno or node.lineno, indented=indented)
+            yield Extent(first_line=first_line(node), last_line=last_line(node), indented=indented)
 
 
 def _merged(extents: list[Extent]) -> list[Extent]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import __future__
 
 import ast
-import functools
 import gc
 import glob
 import inspect
-import operator
 import os
 import symtable
 import sys
 import threading
 from importlib.util import cache_from_source
+from itertools import takewhile
 from pathlib import Path
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
 from typing import Any, NamedTuple
@@ -172,11 +171,8 @@ def _nested(code: CodeType) -> list[CodeType]:
     return [value for value in code.co_consts if isinstance(value, CodeType)]
 
 
-FUTURES = functools.reduce(
-    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-)
+FUTURES = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 """The flags that __future__ imports leave in a module's co_flags, in this version of Python."""
-
 
 FIRST = 2
 """The first line is wanted for imports, the second for the header of a method's class."""
@@ -290,9 +286,5 @@ def _imports(text: str, path: str) -> str:
 
 
 def _common_start(one: list[str], other: list[str]) -> int:
-    count = 0
-    for left, right in zip(one, other):  # noqa: B905 - strict= came with 3.10; the shorter one ends it
-        if left != right:
-            break
-        count += 1
-    return count
+    # strict= came with 3.10; the shorter one ends it
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))  # noqa: B905

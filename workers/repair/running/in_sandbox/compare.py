@@ -39,15 +39,8 @@ FUNCTIONS = 6
 PLAIN = (bool, int, float, str, bytes, list, tuple, dict, set, frozenset)
 
 ACCIDENTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NameError,
-    RecursionError,
-    MemoryError,
-    TypeError,
-)
+    ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RecursionError, MemoryError, TypeError,
+)  # fmt: skip
 """Errors that happen rather than being raised on purpose: which one it is, and what its text is, says little."""
 
 

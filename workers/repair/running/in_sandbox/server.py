@@ -251,10 +251,11 @@ class ForkPlugin:
     def came_to_nothing(self) -> None:
         """Say that pytest ended without coming to its tests."""
         trouble = self.trial.trouble("pytest could not collect the tests")
-        if self._role is None:
-            self._refuse(trouble)
-        else:
+        if self._role is not None:
             self._role.give_up(trouble)
+        else:
+            self._host.write({"ready": False, "unfit": trouble})
+            os._exit(0)
 
     def _play(self, session: pytest.Session) -> None:
         if self._role is not None:
@@ -262,10 +263,6 @@ class ForkPlugin:
                 given = session.config.known_args_namespace.pythonwarnings or []
                 _pytest.config.apply_warning_filters(session.config.getini("filterwarnings"), given)
             self._role.play(session, self.trial)
-
-    def _refuse(self, reason: str) -> None:
-        self._host.write({"ready": False, "unfit": reason})
-        os._exit(0)
 
     def _serve(self) -> None:
         """Serve the host; returns in forks only."""

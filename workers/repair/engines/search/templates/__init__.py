@@ -18,16 +18,8 @@ from workers.repair.engines.search.edit_context import Edit, Site
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 STRATEGIES: tuple[str, ...] = (
-    "operators",
-    "boundaries",
-    "guards",
-    "names",
-    "calls",
-    "imports",
-    "conversions",
-    "returns",
-    "statements",
-)
+    "operators", "boundaries", "guards", "names", "calls", "imports", "conversions", "returns", "statements",
+)  # fmt: skip
 """The arms that the policy chooses between; every template belongs to one."""
 
 OTHER_FAMILIES = 0.4

@@ -176,9 +176,8 @@ def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     called = site.code(node.func) if isinstance(node, cst.Call) else ""
     call = called in ("min", "max")
     if isinstance(node, cst.BinaryOperation) and isinstance(parent, cst.BinaryOperation) and node.lpar:
-        yield site.splice(
-            *site.region.outer_span(node), f"max({site.code(node)[1:-1]}, 0)", around=site.region.span(parent)
-        )
+        code = f"max({site.code(node)[1:-1]}, 0)"
+        yield site.splice(*site.region.outer_span(node), code, around=site.region.span(parent))
     if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not isinstance(node, _MEASURED):
         return
     if not may_be(site.kind(site.code(node)), NUMBER):
@@ -240,23 +239,11 @@ def _is_whole(node: cst.BaseExpression, site: Site) -> bool:
 
 _ORDERING = (Family.ASSERTION, Family.TYPE, Family.VALUE)
 _COUNTERPARTS = (
-    ("min", "max"),
-    ("any", "all"),
-    ("sum", "len"),
-    ("sum", "max"),
-    ("sorted", "reversed"),
-    ("sorted", "list"),
-    ("list", "set"),
-    ("list", "tuple"),
-    ("enumerate", "range"),
-    ("isinstance", "issubclass"),
-    ("map", "filter"),
-    ("floor", "ceil"),
-    ("hasattr", "getattr"),
-    ("str", "repr"),
-    ("ord", "chr"),
+    ("min", "max"), ("any", "all"), ("sum", "len"), ("sum", "max"), ("sorted", "reversed"), ("sorted", "list"),
+    ("list", "set"), ("list", "tuple"), ("enumerate", "range"), ("isinstance", "issubclass"),
+    ("map", "filter"), ("floor", "ceil"), ("hasattr", "getattr"), ("str", "repr"), ("ord", "chr"),
     ("union", "intersection"),
-)
+)  # fmt: skip
 
 
 @template(cst.Name, strategy="calls", prior=0.6, families=(*_ORDERING, Family.LOOKUP))

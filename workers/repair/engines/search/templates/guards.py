@@ -107,19 +107,9 @@ def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
 
 
 _COMMON = (
-    "ValueError",
-    "TypeError",
-    "KeyError",
-    "IndexError",
-    "AttributeError",
-    "RuntimeError",
-    "Exception",
-    "NotImplementedError",
-    "OSError",
-    "StopIteration",
-    "ZeroDivisionError",
-    "LookupError",
-)
+    "ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "RuntimeError", "Exception",
+    "NotImplementedError", "OSError", "StopIteration", "ZeroDivisionError", "LookupError",
+)  # fmt: skip
 
 _MAX_GUARDS = 120
 

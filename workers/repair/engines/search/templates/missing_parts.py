@@ -210,10 +210,9 @@ def _values(test: cst.BaseExpression, site: Site) -> list[str]:
     """The variables that a condition reads, and their attributes."""
     known = {*site.live, site.receiver}
     nodes = (test, *below(test))
-    texts = [
-        site.code(n) for n in nodes if isinstance(n, cst.Attribute) or (isinstance(n, cst.Name) and is_read(n, site))
-    ]
-    return [text for text in dict.fromkeys(texts) if text.partition(".")[0] in known and text != site.receiver]
+    read = [n for n in nodes if isinstance(n, cst.Attribute) or (isinstance(n, cst.Name) and is_read(n, site))]
+    texts = dict.fromkeys(map(site.code, read))
+    return [text for text in texts if text.partition(".")[0] in known and text != site.receiver]
 
 
 def _asked_elsewhere(test: cst.BaseExpression, site: Site) -> list[str]:
@@ -269,16 +268,14 @@ def value_or_default(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, (f"{text} or {empty}" for empty in _EMPTY), weight=0.7, step=0.2)
     if isinstance(node, (cst.Call, cst.Subscript)):
         for asked, worth in by_rank((*_separators(node, site), *_values(node, site)[:2])):
-            yield from site.replacements(
-                node, (f"{text} if {asked} else {empty}" for empty in ("0", "None", '""', "[]")), weight=worth * 0.7
-            )
+            codes = [f"{text} if {asked} else {empty}" for empty in ("0", "None", '""', "[]")]
+            yield from site.replacements(node, codes, weight=worth * 0.7)
 
 
 def _separators(node: cst.BaseExpression, site: Site) -> list[str]:
     """That a text has the separator without which it has no second part: `"." in a` for `a.split(".")[1]`."""
-    parts = [
-        n for n in (node, *below(node)) if isinstance(n, cst.Subscript) and site.code(n.slice[0]) not in ("0", "-1")
-    ]
+    subscripts = (n for n in (node, *below(node)) if isinstance(n, cst.Subscript))
+    parts = [n for n in subscripts if site.code(n.slice[0]) not in ("0", "-1")]
     calls = [part.value for part in parts if isinstance(part.value, cst.Call) and len(part.value.args) > 0]
     found = [(call.func, call.args[0].value) for call in calls if isinstance(call.func, cst.Attribute)]
     split = [(func, separator) for func, separator in found if func.attr.value in ("split", "rsplit")]

@@ -126,7 +126,6 @@ _BUILTINS = tuple(
 )
 """Builtin functions and types, but for those that read from a person or run a text."""
 
-
 _ATTRIBUTES = (Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.NAME, Family.VALUE, Family.LOOKUP)
 
 METHOD_FAMILIES: tuple[tuple[str, ...], ...] = (

@@ -162,7 +162,6 @@ _PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.C
 _TERMS = (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.List, cst.ListComp)
 _JOINED = (*_PLACES, cst.Element, cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.GeneratorExp)
 
-
 _JOINING = {
     NUMBER: {"+": 1.0, "-": 1.0, "*": 0.8, "//": 0.6, "%": 0.6, "/": 0.5, "**": 0.3},
     TEXT: {"+": 1.0},

@@ -157,6 +157,5 @@ def _siblings(last: str, values: list[str], site: Site) -> list[str]:
 def _put_together(node: cst.List | cst.Tuple | cst.Set, values: list[str], site: Site, weight: float) -> Edit:
     inner = ", ".join(values) + ("," if len(values) == 1 and isinstance(node, cst.Tuple) else "")
     opened = {cst.List: "[{}]", cst.Set: "{{{}}}"}.get(type(node), "({})" if node.lpar else "{}")
-    return site.splice(
-        *site.region.outer_span(node), opened.format(inner), weight=weight, around=site.region.span(node)
-    )
+    code = opened.format(inner)
+    return site.splice(*site.region.outer_span(node), code, weight=weight, around=site.region.span(node))

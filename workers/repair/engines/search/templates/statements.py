@@ -181,9 +181,8 @@ def _updates(site: Site) -> Iterator[str]:
             codes = (f"{name}.lower()", f"{name}.strip()", '""', f"{name}[::-1]")
             yield from (f"{name} = {code}" for code in codes)
         elif kind == MAPPING:
-            yield from (
-                f"{name}[{key}] = {value}" for key, value in permutations([n for n in kinds if n != name][:4], 2)
-            )
+            others = [other for other in kinds if other != name][:4]
+            yield from (f"{name}[{key}] = {value}" for key, value in permutations(others, 2))
         elif kind == SET:
             yield from (f"{name}.add({other})" for other in kinds if other != name)
         yield from (f"{name} = {other}" for other in same if kind != NUMBER)

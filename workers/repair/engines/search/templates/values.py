@@ -162,9 +162,8 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     difference = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract)
     likely = ("abs",) if difference else _by_context(node, site)
     order = dict.fromkeys((*_named_types(site.failure.message), *likely, *_WRAPPERS))
-    if isinstance(parent := site.parent(node), cst.ComparisonTarget) and isinstance(
-        parent.operator, (cst.In, cst.NotIn)
-    ):
+    parent = site.parent(node)
+    if isinstance(parent, cst.ComparisonTarget) and isinstance(parent.operator, (cst.In, cst.NotIn)):
         # What was searched without a TypeError is no number, and its text is not what was meant.
         order = dict.fromkeys(n for n in order if n in _SEARCHED or (n == "str" and site.failure.family is Family.TYPE))
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) or difference else 0.6
