@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TextIO, TypeVar
 
 import typer
@@ -299,7 +299,7 @@ class Progress:
         self._handler = signal.signal(signal.SIGINT, _interrupt)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         signal.signal(signal.SIGINT, self._handler)  # type: ignore[arg-type]  # what signal.signal returned
 

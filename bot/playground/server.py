@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -167,9 +166,7 @@ class Playground(Fixtures):
         self._server.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._server.stop()
         self._sender.stop()
         self._root.cleanup()
