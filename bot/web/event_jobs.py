@@ -83,7 +83,7 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
         case PullEvent():
             return _on_pull(event, origin)
         case CheckRunEvent() | CheckSuiteEvent():  # GitHub sends `rerequested` only to the App whose check it is
-            return (ReviewAgain(repository=origin.repository, actor=origin.actor, head_sha=event.check.head_sha),)
+            return (ReviewAgain(**origin.who, head_sha=event.check.head_sha),)
         case _ if origin.actor.is_bot:
             return ()
         case IssueEvent() if event.action != "edited":
@@ -220,8 +220,7 @@ def _may_be_ours(pull: EventPull) -> bool:
 def _track(event: PullEvent, origin: Origin) -> TrackPull:
     pull = event.pull_request
     return TrackPull(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         number=pull.number,
         head_sha=pull.head.sha,
         closed=event.action == "closed",
@@ -236,12 +235,11 @@ def _on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     """
     pull = event.pull_request
     if event.action == "ready_for_review" and not origin.actor.is_bot:
-        return (StartCi(repository=origin.repository, actor=origin.actor, number=pull.number, head_sha=pull.head.sha),)
+        return (StartCi(**origin.who, number=pull.number, head_sha=pull.head.sha),)
     if event.action not in ("closed", "reopened"):
         return ()
     verdict = Feedback(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         kind=SignalKind.FIX_MERGED if pull.merged else SignalKind.FIX_CLOSED,
         subject=Subject(kind=SubjectKind.FIX_PULL, id=pull.number),
         source=f"pull:{pull.number}",
@@ -255,8 +253,7 @@ def _on_thread(event: ReviewThreadEvent, origin: Origin) -> tuple[Job, ...]:
     if not event.thread.comments:
         return ()
     resolved = Feedback(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         kind=SignalKind.THREAD_RESOLVED,
         subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=event.thread.comments[0].id),
         source=f"thread:{event.thread.node_id}",
