@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, notes, print_json, print_page, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, print_page, refuse, refusing
 
 if TYPE_CHECKING:
     from workers.context import Context
@@ -39,10 +39,8 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
         name, tip, mirror, read = _learned(path, branch, most, context)
         found = _forecast(name, tip, mirror, context)
     share = context.settings.control_share
-    if as_json:
-        print_json(history_output.learned_json(name, read, found, share))
-    else:
-        print_page(history_output.learned_page(name, str(path), read, found, share))
+    document = history_output.learned_json(name, read, found, share)
+    print_page(document, lambda: history_output.learned_page(name, str(path), read, found, share), as_json=as_json)
 
 
 def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryForecast:
@@ -102,10 +100,8 @@ def backtest(
         result = replayed(findings, share=share)
     except HistoryTooShort as little:
         refuse(backtest_output.too_short(name, little, all_rules=all_rules), little)
-    if as_json:
-        print_json({"repository": name, "all_rules": all_rules, **asdict(result)})
-    else:
-        print_page(backtest_output.backtest_page(name, result, all_rules=all_rules))
+    document = {"repository": name, "all_rules": all_rules, **asdict(result)}
+    print_page(document, lambda: backtest_output.backtest_page(name, result, all_rules=all_rules), as_json=as_json)
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, str, Mirror, LearnedHistory]:

@@ -2,6 +2,7 @@
 
 import shlex
 
+from bot.cli.console import Json, fields
 from bot.local import LocalReview
 from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
@@ -10,15 +11,8 @@ from workers.repair.first_run import function_of
 from workers.repair.result import Repaired
 from workers.review.broken_tests import ComparedTests
 
-Json = dict[str, object]
-
 WORTH_NAMING = 10.0
 """The fewest seconds of making an environment, or of finding what fails, that the answer speaks of."""
-
-
-def fields(value: object, *names: str) -> Json:
-    """These attributes under their own names; tuples are lists in JSON."""
-    return {name: getattr(value, name) for name in names}
 
 
 def repaired_json(result: Repaired) -> Json:

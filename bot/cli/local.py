@@ -17,8 +17,10 @@ from bot.cli.console import (
     Detail,
     FailOn,
     Format,
+    Json,
     Progress,
     complain,
+    fields,
     notes,
     out,
     print_exactly,
@@ -184,10 +186,7 @@ def where(
     """
     with refusing():
         found = located(path, sys.stdin.read() if text == "-" else text)
-    if as_json:
-        print_json(as_document(found))
-    else:
-        print_page(lines(found))
+    print_page(as_document(found), lambda: lines(found), as_json=as_json)
 
 
 def located(path: Path, text: str) -> Located:
@@ -240,7 +239,7 @@ def _change(change: EarlierChange) -> str:
     return f"{change.sha[:7]} {issues}{short_title(change)} ({', '.join(change.sources)})"
 
 
-def as_document(found: Located) -> dict[str, object]:
+def as_document(found: Located) -> Json:
     """The result for scripts."""
     return {
         "commit": found.sha,
@@ -250,30 +249,26 @@ def as_document(found: Located) -> dict[str, object]:
                 "path": place.file.path,
                 "score": round(place.file.score, 4),
                 "named": place.file.is_named,
-                "defines": list(place.file.defines),
+                "defines": place.file.defines,
                 "change": _reference(place.file.change) if place.file.change else None,
-                "functions": [
-                    {"name": each.name, "line": each.line, "end_line": each.end_line} for each in place.functions
-                ],
+                "functions": [fields(each, "name", "line", "end_line") for each in place.functions],
             }
             for place in found.places
         ],
         "resolved": [_reference(change) for change in found.resolved],
-        "tests": list(found.tests),
-        "tests_unknown": found.tests_unknown,
+        **fields(found, "tests", "tests_unknown"),
         "files_read": found.read,
         "files_found": found.of,
         "changes_read": found.changes,
     }
 
 
-def _reference(change: EarlierChange) -> dict[str, object]:
+def _reference(change: EarlierChange) -> Json:
     from workers.messages.locating import short_title
 
     return {
         "commit": change.sha,
         "at": change.at.isoformat(),
         "title": short_title(change),
-        "closes": list(change.closes),
-        "sources": list(change.sources),
+        **fields(change, "closes", "sources"),
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from urllib.parse import quote
 
+from bot.cli.console import Json
 from bot.cli.review_report import (
     BROKEN_TEST,
     CULPRIT,
@@ -26,8 +27,6 @@ from memory.model import Severity
 from workers.messages.markdown import code, plain, words
 from workers.messages.review import ANNOTATION_LEVELS
 from workers.redaction import redact
-
-Json = dict[str, object]
 
 HOME_PAGE = "https://github.com/OWNER/apprentice"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -87,10 +86,10 @@ def sarif(report: ReviewReport, exit_code: int) -> str:
         "invocations": [invocation],
         "results": [_sarif_result(item, order.index(item.rule), report.place) for item in report.items],
     }
-    return _json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _json(document: object, indent: int | None = None) -> str:
+def json_text(document: object, indent: int | None = None) -> str:
     return visible(json.dumps(document, indent=indent, ensure_ascii=False)) + "\n"
 
 
@@ -196,7 +195,7 @@ def rdjsonl(report: ReviewReport) -> str:
     """Messages are Markdown, because reviewdog posts them as comments. Each edit of a patch is a diagnostic of its own."""
     diagnostics = [each for item in report.shown() for each in _diagnostics(item, report.place)]
     diagnostics += [_rd_limit(limit, report.place) for limit in report.limits]
-    return "".join(map(_json, diagnostics))
+    return "".join(map(json_text, diagnostics))
 
 
 def _diagnostics(item: ReportItem, place: str) -> Iterator[Json]:
