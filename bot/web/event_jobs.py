@@ -154,14 +154,15 @@ def _issue_comment(event: IssueCommentEvent) -> PostedText:
     )
 
 
-def _review_body(event: ReviewEvent) -> PostedText:
+def _pull_text(pull: EventPull, text: str | None, comment_id: int = 0) -> PostedText:
     return PostedText(
-        text=event.review.body or "",
-        number=event.pull_request.number,
-        comment_id=event.review.id,
-        title=event.pull_request.title,
-        on_pull=True,
-        pull=event.pull_request,
+        text=text or "", number=pull.number, comment_id=comment_id, title=pull.title, on_pull=True, pull=pull
+    )
+
+
+def _review_body(event: ReviewEvent) -> PostedText:
+    return replace(
+        _pull_text(event.pull_request, event.review.body, event.review.id),
         subject=Subject(kind=SubjectKind.CONVERSATION, id=event.pull_request.number),
         source=f"review:{event.review.id}",
     )
@@ -169,13 +170,8 @@ def _review_body(event: ReviewEvent) -> PostedText:
 
 def _review_comment(event: ReviewCommentEvent) -> PostedText:
     parent = event.comment.in_reply_to_id
-    return PostedText(
-        text=event.comment.body or "",
-        number=event.pull_request.number,
-        comment_id=event.comment.id,
-        title=event.pull_request.title,
-        on_pull=True,
-        pull=event.pull_request,
+    return replace(
+        _pull_text(event.pull_request, event.comment.body, event.comment.id),
         subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=parent) if parent else None,
         source=f"comment:{event.comment.id}",
         thread=parent or event.comment.id,
@@ -199,15 +195,7 @@ def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...
     pull = event.pull_request
     if event.action not in ("opened", "edited") or origin.actor.is_bot or not pull.body:
         return ()
-    posted = PostedText(
-        text=pull.body,
-        number=pull.number,
-        comment_id=0,
-        title=pull.title,
-        author=pull.user.actor if pull.user else None,
-        on_pull=True,
-        pull=pull,
-    )
+    posted = replace(_pull_text(pull, pull.body), author=pull.user.actor if pull.user else None)
     return _on_text(event, posted, origin)
 
 
