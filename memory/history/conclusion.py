@@ -106,7 +106,7 @@ def conclude(
 
 def _compared(name: str, other: PostedByChange, ours: PostedByChange, lot: PostedByChange) -> ComparedRanking:
     changes = len(other.comments)
-    share, of_lot = interval_of(other.share, changes), lot.share(once(changes))
+    share, of_lot = interval_of(other.share, changes), lot.share(np.ones(changes))
     return ComparedRanking(
         name=name,
         share=share,
@@ -124,14 +124,9 @@ def _more(ahead: Sequence[Interval], changes: int) -> int | None:
     return max(ceil(changes * times) - changes, 1) if times <= MAX_TIMES else None
 
 
-def once(changes: int) -> Floats:
-    """Each change counted as it was."""
-    return np.ones(changes)
-
-
 def interval_of(figure: Callable[[Floats], float], changes: int) -> Interval:
     """A figure of how often each change counts, with its percentile interval over changes drawn with replacement (Efron 1979)."""
     rng = np.random.default_rng(0)
     drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
     low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()
-    return Interval(figure(once(changes)), low, high)
+    return Interval(figure(np.ones(changes)), low, high)
