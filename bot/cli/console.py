@@ -135,7 +135,6 @@ def fields(value: object, *names: str) -> Json:
 
 
 def print_json(document: object) -> None:
-    """A document on standard output."""
     text = json.dumps(document, indent=2, ensure_ascii=not _writes_any_character(sys.stdout))
     sys.stdout.write(visible(text) + "\n")
 

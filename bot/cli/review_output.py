@@ -101,7 +101,6 @@ def write(
 
 
 def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float = 0.0) -> str:
-    """The whole review in one format."""
     match format_:
         case Format.TEXT:
             text = io.StringIO()

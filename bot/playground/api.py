@@ -73,7 +73,6 @@ class ApiCall:
 
     @property
     def pull(self) -> HostedPull:
-        """The pull request with this number."""
         found = self.issue
         if not isinstance(found, HostedPull):
             raise not_found()

@@ -152,7 +152,6 @@ class World:
         return granted if repository.private else max(granted, RepositoryRole.READ)
 
     def issue_token(self, user: HostedAccount) -> AccessToken:
-        """A personal access token."""
         made = AccessToken(value=f"ghp_{secrets.token_hex(18)}", user=user)
         self.tokens[made.value] = made
         return made
