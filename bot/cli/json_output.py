@@ -102,10 +102,7 @@ def _finding(finding: Finding, decided: PostingDecision) -> Json:
     return {
         **fields(finding, *names),
         "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
-        "decision": {
-            **fields(decided.decision, "id", "probability", "arm"),
-            **fields(decided, "action", "why"),
-        },
+        "decision": {**fields(decided.decision, "id", "probability", "arm"), **fields(decided, "action", "why")},
     }
 
 

@@ -44,12 +44,7 @@ def create_check_run(call: ApiCall) -> JsonObject:
     if repo.git.resolve(wanted.head_sha) is None:
         raise unprocessable(f"No commit found for SHA: {wanted.head_sha}")
     made = HostedCheckRun(
-        id=world.next_id(),
-        repository=repo,
-        app=app,
-        name=wanted.name,
-        head_sha=wanted.head_sha,
-        started_at=world.now(),
+        id=world.next_id(), repository=repo, app=app, name=wanted.name, head_sha=wanted.head_sha, started_at=world.now()
     )
     _apply(world, made, wanted)
     repo.check_runs.append(made)

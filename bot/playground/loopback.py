@@ -9,13 +9,7 @@ NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def request(
-    method: str,
-    url: str,
-    *,
-    headers: dict[str, str],
-    timeout: float,
-    content: bytes | None = None,
-    json: object = None,
+    method: str, url: str, *, headers: dict[str, str], timeout: float, content: bytes | None = None, json: object = None
 ) -> httpx.Response:
     """The answer, within `timeout` seconds for each step. No proxy is asked. Raises httpx.HTTPError."""
     return httpx.request(

@@ -9,13 +9,7 @@ from msgspec.structs import replace
 from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
-from bot.playground.models import (
-    App,
-    HostedInstallation,
-    HostedRepository,
-    RepositoryRole,
-    WebhookDelivery,
-)
+from bot.playground.models import App, HostedInstallation, HostedRepository, RepositoryRole, WebhookDelivery
 from bot.playground.payloads import (
     JsonObject,
     api,
@@ -148,11 +142,7 @@ READ = Needs(permissions=("contents",))
 
 def full_repository(world: World, made: HostedRepository, role: RepositoryRole) -> JsonObject:
     """full-repository, as this role sees it."""
-    return {
-        **repository(world, made),
-        "permissions": permissions(role),
-        **shown(world, "full_repository", made),
-    }
+    return {**repository(world, made), "permissions": permissions(role), **shown(world, "full_repository", made)}
 
 
 @routes.on("GET", "{repository}", METADATA)

@@ -68,22 +68,13 @@ class World:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
             raise invalid("User", "login", "already_exists")
         made = HostedAccount(
-            id=next(self._user_ids),
-            login=login,
-            name=name or login,
-            created_at=self.now(),
-            app_slug=app_slug,
+            id=next(self._user_ids), login=login, name=name or login, created_at=self.now(), app_slug=app_slug
         )
         self.users[made.id] = made
         return made
 
     def add_repository(
-        self,
-        owner: HostedAccount,
-        name: str,
-        *,
-        private: bool = False,
-        parent: HostedRepository | None = None,
+        self, owner: HostedAccount, name: str, *, private: bool = False, parent: HostedRepository | None = None
     ) -> HostedRepository:
         number = self.next_id()
         bare = BareRepository.create(self.root / f"{number}.git")
