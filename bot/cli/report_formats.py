@@ -194,7 +194,9 @@ _RD_SEVERITIES = {"failure": "ERROR", "warning": "WARNING", "notice": "INFO"}
 def rdjsonl(report: ReviewReport) -> str:
     """Messages are Markdown, because reviewdog posts them as comments. Each edit of a patch is a diagnostic of its own."""
     diagnostics = [each for item in report.shown() for each in _diagnostics(item, report.place)]
-    diagnostics += [_rd_limit(limit, report.place) for limit in report.limits]
+    for limit in report.limits:
+        where: Json = {"path": limit.path or report.place}
+        diagnostics.append(_diagnostic(limit.kind, limit.severity, plain(limit.message), where))
     return "".join(map(json_text, diagnostics))
 
 
@@ -233,10 +235,6 @@ def _rd_range(edit: LineEdit) -> Json:
     if _is_linewise(edit):
         return {"start": {"line": edit.start}, "end": {"line": edit.end}}
     return {"start": {"line": edit.start, "column": 1}, "end": {"line": edit.end + 1, "column": 1}}
-
-
-def _rd_limit(limit: ReportLimit, place: str) -> Json:
-    return _diagnostic(limit.kind, limit.severity, plain(limit.message), {"path": limit.path or place})
 
 
 # ── Commands of GitHub's runner ──────────────────────────────────────────────────────────────────────────────────────
