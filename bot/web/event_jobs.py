@@ -179,16 +179,14 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 
 
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+    asked = _commands_in_description(event, origin)
     if event.action == "edited":
         again = structs.replace(review_of(event.pull_request, origin), retargeted=True)
-        asked = _commands_in_description(event, origin)
         return (again, *asked) if event.changes.base else asked
     ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) else ()
-    asked = _commands_in_description(event, origin)
-    if any(isinstance(job, ReviewPull) for job in asked) or event.action not in _REVIEWED_ON:
-        return (_track(event, origin), *ours, *asked)
+    reviews = event.action in _REVIEWED_ON and not any(isinstance(job, ReviewPull) for job in asked)
     review = review_of(event.pull_request, origin, pushed=event.action == "synchronize")
-    return (_track(event, origin), *ours, review, *asked)
+    return (_track(event, origin), *ours, *((review,) if reviews else ()), *asked)
 
 
 def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
