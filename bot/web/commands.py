@@ -91,7 +91,8 @@ def _addressed(text: str, bot_name: str) -> Iterator[str]:
     if not address.search(text):  # most texts
         return
     visible = _without_hidden(text)
-    line_starts = _without_code_and_quotes(visible)
+    # Without code and quotes, and text that Markdown readers interpret differently.
+    line_starts = _blanked(visible, (*_fenced_or_quoted(visible), *_code_spans(visible)))
     for match in address.finditer(line_starts):
         yield visible[match.start("rest") : match.end("rest")].replace("\x00", "").strip()
 
@@ -141,11 +142,6 @@ def _without_hidden(text: str) -> str:
     inline = (span for span in _code_spans(text) if "\n" not in text[slice(*span)])
     first = _blanked(text, (*fenced, *inline)).find("<!--")
     return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text, first))) if first >= 0 else text
-
-
-def _without_code_and_quotes(text: str) -> str:
-    """`text` with code and quotes blanked. Blanks text that Markdown readers interpret differently."""
-    return _blanked(text, (*_fenced_or_quoted(text), *_code_spans(text)))
 
 
 def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
