@@ -22,7 +22,7 @@ from bot.playground.payloads import (
     user,
     web,
 )
-from bot.playground.world import World
+from bot.playground.world import World, first
 
 routes = Routes()
 METADATA = Needs(permissions=("metadata",))
@@ -130,9 +130,7 @@ def list_deliveries(call: ApiCall) -> ApiAnswer:
 def redeliver(call: ApiCall) -> JsonObject:
     """The same bytes with the same GUID, once more."""
     wanted = int(call.path["delivery_id"])
-    found = next((each for each in _deliveries(call) if each.id == wanted), None)
-    if found is None:
-        raise not_found()
+    found = first(each for each in _deliveries(call) if each.id == wanted)
     call.world.send(replace(found.notice, redelivery=True))
     return {}
 

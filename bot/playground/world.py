@@ -3,7 +3,7 @@
 import itertools
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +29,7 @@ from bot.playground.models import (
 )
 
 T = TypeVar("T", bound=Hosted)
+Found = TypeVar("Found")
 TOKEN_LIFE = timedelta(hours=1)
 
 FIRST_ID = 5_000_000_001  # past 32 bits, as most of GitHub's are
@@ -97,18 +98,12 @@ class World:
 
     def user(self, login: str) -> HostedAccount:
         """Raises ApiError 404."""
-        for user in self.users.values():
-            if user.login.lower() == login.lower():
-                return user
-        raise not_found()
+        return first(user for user in self.users.values() if user.login.lower() == login.lower())
 
     def repository(self, owner: str, name: str) -> HostedRepository:
         """Raises ApiError 404."""
         wanted = f"{owner}/{name}".lower()
-        for repository in self.repositories.values():
-            if repository.full_name.lower() == wanted:
-                return repository
-        raise not_found()
+        return first(each for each in self.repositories.values() if each.full_name.lower() == wanted)
 
     def issue(self, repository: HostedRepository, number: int) -> HostedIssue:
         """An issue or a pull request's conversation; raises ApiError 404."""
@@ -165,7 +160,11 @@ class World:
 
 def with_id(number: int, things: Iterable[T]) -> T:
     """The thing with this id; raises ApiError 404."""
-    for each in things:
-        if each.id == number:
-            return each
+    return first(each for each in things if each.id == number)
+
+
+def first(found: Iterator[Found]) -> Found:
+    """The first thing that was found; raises ApiError 404 where there is none."""
+    for each in found:
+        return each
     raise not_found()
