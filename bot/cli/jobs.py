@@ -23,6 +23,7 @@ from bot.cli.console import (
     repository_key,
 )
 from memory.model.jobs import NOT_DONE, JobState, StoredJob
+from workers.redaction import redact
 
 if TYPE_CHECKING:
     from memory.store import Store
@@ -157,8 +158,6 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _show(store: Store, ids: Sequence[str], *, as_json: bool) -> None:
-    from workers.redaction import redact
-
     documents = []
     for each in ids:
         job = store.jobs.job(each)
