@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.console import AsJson, command_context, notes, print_page, refuse, refusing
+from workers.errors import BadInput
 
 if TYPE_CHECKING:
     from workers.context import Context
@@ -45,7 +46,6 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
 
 def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryForecast:
     from memory.plain_yaml import BadYaml
-    from workers.errors import BadInput
     from workers.flows.reviewed_change import known_lessons, learnings_of
     from workers.history.asked_rules import asked_rules
     from workers.history.forecast import PostingRules, history_forecast
@@ -106,7 +106,6 @@ def backtest(
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, str, Mirror, LearnedHistory]:
     from bot.local import mirror_name, repository_name
-    from workers.errors import BadInput
     from workers.history.learn import learn as read
     from workers.home import scratch
     from workers.work_tree import git_directory, local_commits, top_level
@@ -119,20 +118,9 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     name, mirror = repository_name(path), context.local_mirror(root, mirror_name(root))
     mirror.fetch(tip)
     with scratch(context.settings.home), _bar(f"reading {name}") as progress:
-        return (
-            name,
-            tip,
-            mirror,
-            read(
-                mirror.directory,
-                name,
-                store=context.store,
-                sandbox=context.sandbox,
-                tip=tip,
-                most=most,
-                progress=progress,
-            ),
-        )
+        store, sandbox = context.store, context.sandbox
+        learned = read(mirror.directory, name, store=store, sandbox=sandbox, tip=tip, most=most, progress=progress)
+    return name, tip, mirror, learned
 
 
 @contextmanager

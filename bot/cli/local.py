@@ -31,7 +31,7 @@ from bot.cli.console import (
     worker_settings,
 )
 from memory.errors import StoreError
-from workers.errors import ApprenticeError
+from workers.errors import ApprenticeError, BadInput
 
 if TYPE_CHECKING:
     from workers.localisation.locate import LikelyPlace, Located
@@ -87,7 +87,9 @@ def fix(
         from workers.context import open_context
 
         try:
-            context = open_context(worker_settings(**_given(budget_seconds=budget, seed=seed)), progress=progress)
+            options = {"budget_seconds": budget, "seed": seed}
+            given = {name: value for name, value in options.items() if value is not None}
+            context = open_context(worker_settings(**given), progress=progress)
             result = fix_directory(path, context, test_command=test_command, apply=apply, python=python)
             whole = patch_for_git(result, path) if patch else ""
         except (ApprenticeError, StoreError) as error:
@@ -103,11 +105,6 @@ def fix(
     else:
         fix_output.print_repaired(result, out, seconds=progress.seconds, applied=apply, detail=detail)
     raise typer.Exit(_exit_code(result))
-
-
-def _given(**options: float | None) -> dict[str, float]:
-    """Those of these options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def review(
@@ -191,7 +188,6 @@ def where(
 
 def located(path: Path, text: str) -> Located:
     """What is found at the last commit of the repository at a path; raises BadInput without words or a repository."""
-    from workers.errors import BadInput
     from workers.localisation.locate import locate
     from workers.work_tree import git_directory, local_commits
 
