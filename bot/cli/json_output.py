@@ -73,18 +73,8 @@ def _compared(compared: ComparedTests) -> Json:
 
 def _proof(proof: Proof) -> Json:
     challenged = ("perturbed", "canaries", "plain", "unusual")
-    judged = (
-        "confidence",
-        "doubt",
-        "asked",
-        "undecided",
-        "plausible",
-        "alike",
-        "clusters",
-        "uncompared",
-        "share",
-        "cut",
-    )
+    sure = ("confidence", "doubt", "asked", "undecided")
+    compared = ("plausible", "alike", "clusters", "uncompared", "share", "cut")
     counts = ("passed", "failed", "skipped", "collected")
     suite = fields(proof.suite, *counts)
     rest = None if proof.rest is None else {**fields(proof.rest, *counts), "unrun": proof.unrun}
@@ -92,7 +82,7 @@ def _proof(proof: Proof) -> Json:
         **fields(proof, "failed_before", "passed_after"),
         "suite": {**suite, "command": proof.command},
         "rest": rest,
-        **fields(proof, "repeats", *challenged, *judged),
+        **fields(proof, "repeats", *challenged, *sure, *compared),
         "telling": None if proof.telling is None else fields(proof.telling, "call", "this", "other", "patch"),
     }
 
