@@ -68,8 +68,11 @@ class ApiCall:
 
     @property
     def issue(self) -> HostedIssue:
-        """The issue or pull request with this number."""
-        return self.world.issue(self.repository, int(self.path["number"]))
+        """The issue or pull request with this number; raises ApiError 404."""
+        found = self.repository.issues.get(int(self.path["number"]))
+        if found is None:
+            raise not_found()
+        return found
 
     @property
     def pull(self) -> HostedPull:

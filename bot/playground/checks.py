@@ -10,7 +10,7 @@ from bot.playground.errors import ApiError, unprocessable
 from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun
 from bot.playground.payloads import JsonObject, check_run, check_run_event
 from bot.playground.webhooks import announce
-from bot.playground.world import World
+from bot.playground.world import World, with_id
 
 Conclusion = Literal["action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out"]
 ANNOTATIONS = 50
@@ -76,7 +76,7 @@ def _app(call: ApiCall) -> App:
 
 
 def check_run_of(call: ApiCall) -> HostedCheckRun:
-    return call.world.check_run(call.repository, int(call.path["check_run_id"]))
+    return with_id(int(call.path["check_run_id"]), call.repository.check_runs)
 
 
 def _read(call: ApiCall) -> _CheckBody:

@@ -15,10 +15,8 @@ from bot.playground.models import (
     App,
     Hosted,
     HostedAccount,
-    HostedCheckRun,
     HostedComment,
     HostedInstallation,
-    HostedIssue,
     HostedPull,
     HostedRepository,
     HostedThread,
@@ -105,21 +103,12 @@ class World:
         wanted = f"{owner}/{name}".lower()
         return first(each for each in self.repositories.values() if each.full_name.lower() == wanted)
 
-    def issue(self, repository: HostedRepository, number: int) -> HostedIssue:
-        """An issue or a pull request's conversation; raises ApiError 404."""
-        if number not in repository.issues:
-            raise not_found()
-        return repository.issues[number]
-
     def comment(self, repository: HostedRepository, number: int) -> HostedComment:
         return with_id(number, (each for issue in repository.issues.values() for each in issue.comments))
 
     def review_comment(self, repository: HostedRepository, number: int) -> ReviewComment:
         threads = (thread for pull in repository.pulls() for thread in pull.threads)
         return with_id(number, (each for thread in threads for each in thread.comments))
-
-    def check_run(self, repository: HostedRepository, number: int) -> HostedCheckRun:
-        return with_id(number, repository.check_runs)
 
     def pulls(self) -> list[HostedPull]:
         return [pull for each in self.repositories.values() for pull in each.pulls()]
