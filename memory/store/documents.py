@@ -159,10 +159,10 @@ class PastFindings:
 
     def add(self, repository: str, found: Sequence[PastFinding], read_to: HistoryPosition) -> None:
         """Keep findings, and that the past was read so far, together."""
-        rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
+        rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository) for each in found]
         with self.database.writing() as connection:
             insert_several(connection, documents, rows)
-            upsert(connection, document_row(_POSITION, repository, read_to, repository, None))
+            upsert(connection, document_row(_POSITION, repository, read_to, repository))
 
     def conclude(self, repository: str, lessons: object | None) -> None:
         """Store the lessons of a repository's past, any frozen value, instead of the earlier ones; None for too short a past."""
