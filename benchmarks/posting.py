@@ -29,10 +29,11 @@ from memory.history.backtest import (
     SIMPLE,
     UNTAUGHT,
     Backtest,
+    ComparedRanking,
     HistoryTooShort,
     backtest,
 )
-from memory.history.conclusion import ComparedRanking, Floats
+from memory.intervals import Numbers
 from memory.model import PastFinding
 from memory.store import open_store
 from workers.history.asked_rules import asked_rules
@@ -83,7 +84,7 @@ def shares_of(histories: Sequence[Sequence[PastFinding]]) -> dict[str, float]:
     return shares
 
 
-def rows_of(history: Sequence[PastFinding], shares: Mapping[str, float]) -> Floats:
+def rows_of(history: Sequence[PastFinding], shares: Mapping[str, float]) -> Numbers:
     """The features of the findings when they were found, in their order."""
     known, here = lessons.informative(history), lessons.RuleShares(start=shares)
     rows: dict[int, tuple[float, ...]] = {}
@@ -95,7 +96,7 @@ def rows_of(history: Sequence[PastFinding], shares: Mapping[str, float]) -> Floa
     return np.array([rows[number] for number in range(len(known))])
 
 
-def weights_of(histories: Sequence[Sequence[PastFinding]]) -> Floats:
+def weights_of(histories: Sequence[Sequence[PastFinding]]) -> Numbers:
     """The weights of all histories alike; each sees the shares of the others alone."""
     rows, targets, counts = [], [], []
     for at, history in enumerate(histories):
@@ -106,7 +107,7 @@ def weights_of(histories: Sequence[Sequence[PastFinding]]) -> Floats:
     return _fitted(np.vstack(rows), np.concatenate(targets), np.concatenate(counts))
 
 
-def _fitted(rows: Floats, targets: Floats, counts: Floats) -> Floats:
+def _fitted(rows: Numbers, targets: Numbers, counts: Numbers) -> Numbers:
     """A logistic regression with a ridge over all but the first, constant column."""
     middle, scale = rows.mean(axis=0), rows.std(axis=0)
     middle[0] = 0.0
@@ -115,12 +116,12 @@ def _fitted(rows: Floats, targets: Floats, counts: Floats) -> Floats:
     penalty = np.full(rows.shape[1], RIDGE)
     penalty[0] = 0.0
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
+    def loss(weights: Numbers) -> tuple[float, Numbers]:
         odds = even @ weights
         slope = even.T @ (counts * (np.exp(-np.logaddexp(0.0, -odds)) - targets)) + penalty * weights
         return float(counts @ (np.logaddexp(0.0, odds) - targets * odds) + 0.5 * penalty @ weights**2), slope
 
-    found: Floats = np.asarray(minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B").x) / scale
+    found: Numbers = np.asarray(minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B").x) / scale
     found[0] -= float(found[1:] @ middle[1:])
     return found
 

@@ -3,7 +3,6 @@
 import socket
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 import uvicorn
@@ -60,9 +59,7 @@ class BackgroundServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.stop()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -54,11 +55,16 @@ class CheckState(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MachineCheck:
     name: str
-    state: CheckState
     detail: str
+    state: CheckState
+
+
+_ok = partial(MachineCheck, state=CheckState.OK)
+_optional = partial(MachineCheck, state=CheckState.OPTIONAL)
+_missing_check = partial(MachineCheck, state=CheckState.MISSING)
 
 
 def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> list[MachineCheck]:
@@ -82,18 +88,6 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         _queue(settings),
     ]
     return [replace(check, detail=redact(check.detail)) for check in checks]
-
-
-def _ok(name: str, detail: str) -> MachineCheck:
-    return MachineCheck(name=name, state=CheckState.OK, detail=detail)
-
-
-def _optional(name: str, detail: str) -> MachineCheck:
-    return MachineCheck(name=name, state=CheckState.OPTIONAL, detail=detail)
-
-
-def _missing_check(name: str, detail: str) -> MachineCheck:
-    return MachineCheck(name=name, state=CheckState.MISSING, detail=detail)
 
 
 def _git() -> MachineCheck:

@@ -112,7 +112,7 @@ def digest(tree: Path) -> str:
     return total.hexdigest()[:40]
 
 
-def python_of(path: Path, context: Context, given: Path | None = None) -> Path | None:
+def python_of(path: Path, context: Context, given: Path | None) -> Path | None:
     """The interpreter that was `given` or set, or that of the user's own environment; None without any. Says which.
 
     Raises BadInput for one that is no interpreter.

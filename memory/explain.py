@@ -79,8 +79,6 @@ class ValueUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedFeedback:
-    """One piece of feedback on the decision."""
-
     signal: Signal
     retracted: bool
 

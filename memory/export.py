@@ -117,7 +117,7 @@ class KeptMessage(msgspec.Struct, frozen=True):
 
 
 def accepted_runs(
-    store: Store, repositories: Collection[str], *, clean: Callable[[str], str], since: datetime | None = None
+    store: Store, repositories: Collection[str], *, clean: Callable[[str], str], since: datetime | None
 ) -> Iterator[tuple[Decision, dict[str, object]]]:
     """Each accepted run of these repositories as {"messages": […]}, oldest first, every text passed through `clean`."""
     for decision_id, kept in store.trajectories.of_several(repositories, Trajectory).items():

@@ -73,14 +73,14 @@ def _refuse_tricks(events: Iterable[yaml.Event]) -> None:
     """Refuse a depth that breaks the parser, references that multiply, and foreign types."""
     depth = 0
     for event in events:
-        line, column, name = event.start_mark.line + 1, event.start_mark.column + 1, type(event).__name__
+        name = type(event).__name__
         depth += name.endswith("StartEvent") - name.endswith("EndEvent")
         if depth > DEEPEST + 2:  # the stream and the document count as well
-            raise BadYaml(line, column, f"nested deeper than {DEEPEST} levels")
+            raise bad_at(event, f"nested deeper than {DEEPEST} levels")
         if getattr(event, "anchor", None) is not None:
-            raise BadYaml(line, column, "anchors and aliases are not read; write the value out")
+            raise bad_at(event, "anchors and aliases are not read; write the value out")
         if getattr(event, "tag", None) is not None:
-            raise BadYaml(line, column, "tags are not read; remove it")
+            raise bad_at(event, "tags are not read; remove it")
 
 
 def plain(node: yaml.Node) -> object:
@@ -99,9 +99,9 @@ def plain(node: yaml.Node) -> object:
     return found
 
 
-def bad_at(node: yaml.Node, reason: str) -> BadYaml:
-    """What is wrong where a node begins."""
-    return BadYaml(node.start_mark.line + 1, node.start_mark.column + 1, reason)
+def bad_at(place: yaml.Node | yaml.Event, reason: str) -> BadYaml:
+    """What is wrong where a node or an event begins."""
+    return BadYaml(place.start_mark.line + 1, place.start_mark.column + 1, reason)
 
 
 def read_exported(text: str, kind: type[T], advice: str) -> tuple[T, Callable[[str], int]]:

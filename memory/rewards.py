@@ -206,9 +206,14 @@ def advantage(decision: Decision, target: float | None, acceptance: float | None
 
 def acceptance(signals: Iterable[Signal], *, least: float = 0.0) -> float | None:
     """The weighted mean of feedback, within [0, 1]; None where it has no weight, or less than `least`."""
-    given = [(signal.weight * SIGNAL_WORTH[signal.kind].weight, SIGNAL_WORTH[signal.kind].value) for signal in signals]
+    given = [(weight_of(signal), SIGNAL_WORTH[signal.kind].value) for signal in signals]
     total = sum(weight for weight, _ in given)
     return sum(weight * value for weight, value in given) / total if total > 0.0 and total >= least else None
+
+
+def weight_of(signal: Signal) -> float:
+    """How much of an observation about acceptance a signal is, by its kind and by who gave it."""
+    return signal.weight * SIGNAL_WORTH[signal.kind].weight
 
 
 def proven(outcome: Outcome) -> bool:
@@ -223,8 +228,7 @@ def verdict(signals: Iterable[Signal]) -> float | None:
 
 def support(signal: Signal) -> float:
     """How far a signal supports the decision, within [-1, 1]: below 0 it opposes it, 0 without weight."""
-    worth = SIGNAL_WORTH[signal.kind]
-    return signal.weight * worth.weight * (2.0 * worth.value - 1.0)
+    return weight_of(signal) * (2.0 * SIGNAL_WORTH[signal.kind].value - 1.0)
 
 
 def rejected(signals: Iterable[Signal]) -> frozenset[str]:

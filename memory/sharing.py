@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from memory.model import Decision, Signal, TaskKind
 from memory.plain_yaml import BadYaml, read_exported
-from memory.rewards import PATTERN, SIGNAL_WORTH
+from memory.rewards import PATTERN, SIGNAL_WORTH, weight_of
 from memory.store import Store
 
 PATH = ".apprentice/learnings.yml"
@@ -137,7 +137,7 @@ def harvest(
     """
     given: defaultdict[Pattern, list[tuple[Decision, Signal]]] = defaultdict(list)
     for decision, signal in store.ledger.standing(repository=repository):
-        if _weight(signal) > 0.0:
+        if weight_of(signal) > 0.0:
             state = decision.state
             strategy = PATTERN if state.kind is TaskKind.REVIEW else decision.chosen
             given[state.kind, state.label, strategy].append((decision, signal))
@@ -160,10 +160,6 @@ def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learni
     )
 
 
-def _weight(signal: Signal) -> float:
-    return signal.weight * SIGNAL_WORTH[signal.kind].weight
-
-
 def _teachers(verdicts: Verdicts) -> int:
     return len({signal.actor.id for _, signal in verdicts})
 
@@ -176,14 +172,14 @@ def _lesson(
     stored = [store.tasks.get(decision.task_id) for decision in latest]
     numbers = dict.fromkeys(each.task.number for each in stored if each is not None and each.task.number)
     days = [signal.created_at.date() for _, signal in verdicts]
-    weight = sum(_weight(signal) for _, signal in verdicts)
+    weight = sum(weight_of(signal) for _, signal in verdicts)
     about, label, strategy = pattern
     return Lesson(
         about=about,
         label=label,
         family=latest[0].state.family,
         strategy=strategy,
-        mean=round(sum(_weight(signal) * SIGNAL_WORTH[signal.kind].value for _, signal in verdicts) / weight, 3),
+        mean=round(sum(weight_of(signal) * SIGNAL_WORTH[signal.kind].value for _, signal in verdicts) / weight, 3),
         weight=round(weight, 1),
         teachers=_teachers(verdicts),
         since=min(days),

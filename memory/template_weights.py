@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory.model import AttemptOutcome, Experience, Factor, Family, Signal
-from memory.rewards import MIN_WEIGHT, SIGNAL_WORTH, acceptance, clipped, millionths
+from memory.rewards import MIN_WEIGHT, acceptance, clipped, millionths, weight_of
 from memory.skills import parts_of
 from memory.store.evidence import MILLION, QUORUM, Contributor, Sum, cell_for
 
@@ -112,7 +112,7 @@ def judged_edits(experiences: Iterable[Experience], signals: Iterable[Signal]) -
     """The proven edits of templates that live signals judge, oldest verdict first; a resolved thread alone is no verdict."""
     given: defaultdict[str, list[Signal]] = defaultdict(list)
     for signal in signals:
-        if signal.weight * SIGNAL_WORTH[signal.kind].weight > 0.0:
+        if weight_of(signal) > 0.0:
             given[signal.decision_id].append(signal)
     found = list[JudgedEdit]()
     for experience in experiences:
@@ -136,7 +136,7 @@ def judged_edits(experiences: Iterable[Experience], signals: Iterable[Signal]) -
 
 def _observation(signals: Sequence[Signal]) -> Sum:
     """The weight and the weighted value of what one account says of one edit; several signals are one verdict."""
-    weight = millionths(clipped(sum(signal.weight * SIGNAL_WORTH[signal.kind].weight for signal in signals)))
+    weight = millionths(clipped(sum(map(weight_of, signals))))
     return weight, round(weight * (acceptance(signals) or 0.0))
 
 

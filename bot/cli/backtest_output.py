@@ -12,9 +12,11 @@ from memory.history.backtest import (
     OURS,
     UNTAUGHT,
     Backtest,
+    ComparedRanking,
+    Conclusion,
     HistoryTooShort,
+    Verdict,
 )
-from memory.history.conclusion import ComparedRanking, Conclusion, Verdict
 from memory.history.lessons import ENOUGH
 
 CHOSEN = {

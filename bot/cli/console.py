@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TextIO, TypeVar
 
 import typer
@@ -36,6 +36,7 @@ out = Terminal(highlight=False, emoji=False, soft_wrap=True)
 notes = Terminal(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 S = TypeVar("S", bound="Settings")
+Json = dict[str, object]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
@@ -128,8 +129,12 @@ class FailOn(StrEnum):
     ANY = "any"
 
 
+def fields(value: object, *names: str) -> Json:
+    """These attributes under their own names; tuples are lists in JSON."""
+    return {name: getattr(value, name) for name in names}
+
+
 def print_json(document: object) -> None:
-    """A document on standard output."""
     text = json.dumps(document, indent=2, ensure_ascii=not _writes_any_character(sys.stdout))
     sys.stdout.write(visible(text) + "\n")
 
@@ -163,10 +168,13 @@ def print_line(document: object, line: str, *, as_json: bool) -> None:
         out.print(line, markup=False)
 
 
-def print_page(lines: Iterable[str]) -> None:
-    """Lines for people, as they are."""
-    for line in lines:
-        out.print(line, markup=False)
+def print_page(document: object, page: Callable[[], Iterable[str]], *, as_json: bool) -> None:
+    """A document for scripts, or else lines for people, as they are."""
+    if as_json:
+        print_json(document)
+    else:
+        for line in page():
+            out.print(line, markup=False)
 
 
 def private_settings(kind: type[S], **given: object) -> S:
@@ -219,7 +227,13 @@ def print_tables(tables: Sequence[TextTable], out: Console) -> None:
     for number, table in enumerate(tables):
         if number:
             out.print()
-        (_plain if not out.is_terminal else _drawn if _has_room(table, out) else _listed)(table, out)
+        if not out.is_terminal:
+            _plain(table, out)
+            continue
+        out.print(f"[bold]{escape(table.title)}[/]")
+        (_drawn if _has_room(table, out) else _listed)(table, out)
+        for note in table.notes:
+            out.print(note, style="dim", markup=False)
 
 
 def _has_room(table: TextTable, out: Console) -> bool:
@@ -231,16 +245,12 @@ def _has_room(table: TextTable, out: Console) -> bool:
 
 def _listed(table: TextTable, out: Console) -> None:
     """A table for a narrow terminal: a paragraph for each row, with the names of its columns."""
-    out.print(f"[bold]{escape(table.title)}[/]")
     for row in table.rows:
         cells = ", ".join(f"{name} {cell}" for name, cell in zip(table.columns[1:], row[1:], strict=True) if cell)
         out.print(f"  {row[0]}: {cells}", markup=False)
-    for note in table.notes:
-        out.print(note, style="dim", markup=False)
 
 
 def _drawn(table: TextTable, out: Console) -> None:
-    out.print(f"[bold]{escape(table.title)}[/]")
     if table.rows:
         grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
         for number, column in enumerate(table.columns):
@@ -248,8 +258,6 @@ def _drawn(table: TextTable, out: Console) -> None:
         for row in table.rows:
             grid.add_row(*map(escape, row))
         out.print(grid)
-    for note in table.notes:
-        out.print(note, style="dim", markup=False)
 
 
 def _plain(table: TextTable, out: Console) -> None:
@@ -299,7 +307,7 @@ class Progress:
         self._handler = signal.signal(signal.SIGINT, _interrupt)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         signal.signal(signal.SIGINT, self._handler)  # type: ignore[arg-type]  # what signal.signal returned
 

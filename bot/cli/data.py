@@ -3,12 +3,15 @@
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bot.cli.console import AsJson, command_context, print_line, print_result, refuse, refusing, repository_key
+from memory.model import TaskKind
+from workers.redaction import redact
 
 
 class ExportKind(StrEnum):
@@ -39,7 +42,6 @@ def export(
     repairs by arm; only from the repositories given."""
     from memory.export import ExportForm
     from memory.export import export as write
-    from workers.redaction import redact
 
     if not repository:
         refuse("pass --repository OWNER/NAME for each repository to export")
@@ -90,12 +92,9 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
 
 
 def _export_uplift(file: Path, repositories: list[str], *, as_json: bool) -> None:
-    from importlib.metadata import version
-
     from memory.evaluation.control_arm import results
     from memory.evaluation.pooling import MIN_TASKS, UpliftCounts, counted, installation_of, render
     from memory.export import write_atomically
-    from memory.model import TaskKind
     from memory.policy.q_table import CONTROL
 
     with refusing():

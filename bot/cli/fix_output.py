@@ -35,7 +35,7 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         out.print(
             "not proven: the failing tests pass with this change, and time ended before all others had run with it:"
         )
-        print_diff(result.late, out)
+        print_code(result.late, out)
     if result.failure is not None:
         _print_failure(result.failure, proven.proof if proven else None, out, detail)
     if proven is not None and proven.proof is not None:
@@ -99,9 +99,9 @@ def unusual(proof: Proof) -> str:
     return f"it uses what a repair has no use for ({', '.join(proof.unusual)})"
 
 
-def print_diff(patch: str, out: Console) -> None:
-    """A diff in colour, its lines as long as they are."""
-    out.print(Syntax("", "diff", theme=THEME, background_color="default").highlight(patch.rstrip("\n")))
+def print_code(text: str, out: Console, language: str = "diff") -> None:
+    """A diff, or other code, in colour, its lines as long as they are."""
+    out.print(Syntax("", language, theme=THEME, background_color="default").highlight(text.rstrip("\n")))
 
 
 def print_some(lines: Sequence[str], out: Console, detail: Detail, *, before: str) -> None:
@@ -125,7 +125,7 @@ def print_question(proof: Proof, out: Console) -> None:
     if proof.telling is not None:
         out.print(repair.asked_result(proof), markup=False)
         out.print("the other change:")
-        print_diff(proof.telling.patch, out)
+        print_code(proof.telling.patch, out)
 
 
 def _print_tests(tests: Sequence[str], out: Console, detail: Detail, *, before: str) -> None:
@@ -149,7 +149,7 @@ def _nothing_fails(result: Repaired) -> str:
 
 def _print_change(result: Repaired, proven: Attempt, proof: Proof, out: Console, *, applied: bool) -> None:
     out.print(_next_step(result, proof, applied=applied), markup=False)
-    print_diff(proven.patch, out)
+    print_code(proven.patch, out)
     print_question(proof, out)
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, notes, print_json, print_page, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, print_page, refuse, refusing
+from workers.errors import BadInput
 
 if TYPE_CHECKING:
     from workers.context import Context
@@ -39,15 +40,12 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
         name, tip, mirror, read = _learned(path, branch, most, context)
         found = _forecast(name, tip, mirror, context)
     share = context.settings.control_share
-    if as_json:
-        print_json(history_output.learned_json(name, read, found, share))
-    else:
-        print_page(history_output.learned_page(name, str(path), read, found, share))
+    document = history_output.learned_json(name, read, found, share)
+    print_page(document, lambda: history_output.learned_page(name, str(path), read, found, share), as_json=as_json)
 
 
 def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryForecast:
     from memory.plain_yaml import BadYaml
-    from workers.errors import BadInput
     from workers.flows.reviewed_change import known_lessons, learnings_of
     from workers.history.asked_rules import asked_rules
     from workers.history.forecast import PostingRules, history_forecast
@@ -102,15 +100,12 @@ def backtest(
         result = replayed(findings, share=share)
     except HistoryTooShort as little:
         refuse(backtest_output.too_short(name, little, all_rules=all_rules), little)
-    if as_json:
-        print_json({"repository": name, "all_rules": all_rules, **asdict(result)})
-    else:
-        print_page(backtest_output.backtest_page(name, result, all_rules=all_rules))
+    document = {"repository": name, "all_rules": all_rules, **asdict(result)}
+    print_page(document, lambda: backtest_output.backtest_page(name, result, all_rules=all_rules), as_json=as_json)
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, str, Mirror, LearnedHistory]:
     from bot.local import mirror_name, repository_name
-    from workers.errors import BadInput
     from workers.history.learn import learn as read
     from workers.home import scratch
     from workers.work_tree import git_directory, local_commits, top_level
@@ -123,20 +118,9 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     name, mirror = repository_name(path), context.local_mirror(root, mirror_name(root))
     mirror.fetch(tip)
     with scratch(context.settings.home), _bar(f"reading {name}") as progress:
-        return (
-            name,
-            tip,
-            mirror,
-            read(
-                mirror.directory,
-                name,
-                store=context.store,
-                sandbox=context.sandbox,
-                tip=tip,
-                most=most,
-                progress=progress,
-            ),
-        )
+        store, sandbox = context.store, context.sandbox
+        learned = read(mirror.directory, name, store=store, sandbox=sandbox, tip=tip, most=most, progress=progress)
+    return name, tip, mirror, learned
 
 
 @contextmanager

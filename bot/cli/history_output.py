@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from textwrap import wrap
 
-from bot.cli.json_output import Json, fields
+from bot.cli.console import Json, fields
 from bot.cli.terminal import visible
 from memory.history.lessons import ENOUGH, MAX_LIFT
 from memory.intervals import wilson

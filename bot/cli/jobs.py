@@ -14,7 +14,7 @@ import typer
 from bot.cli.console import (
     AsJson,
     TextTable,
-    print_json,
+    fields,
     print_line,
     print_result,
     private_settings,
@@ -23,6 +23,7 @@ from bot.cli.console import (
     repository_key,
 )
 from memory.model.jobs import NOT_DONE, JobState, StoredJob
+from workers.redaction import redact
 
 if TYPE_CHECKING:
     from memory.store import Store
@@ -134,11 +135,7 @@ def _listed(store: Store, job: StoredJob) -> dict[str, Any]:
 def _json(job: StoredJob) -> dict[str, Any]:
     """What a list and a single job show."""
     return {
-        "id": job.id,
-        "kind": job.kind,
-        "state": job.state.value,
-        "attempts": job.attempts,
-        "worker": job.worker,
+        **fields(job, "id", "kind", "state", "attempts", "worker"),
         "created_at": _at(job.created_at),
         "run_after": _at(job.run_after),
         "ended_at": job.ended_at and _at(job.ended_at),
@@ -161,8 +158,6 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _show(store: Store, ids: Sequence[str], *, as_json: bool) -> None:
-    from workers.redaction import redact
-
     documents = []
     for each in ids:
         job = store.jobs.job(each)
@@ -175,10 +170,7 @@ def _show(store: Store, ids: Sequence[str], *, as_json: bool) -> None:
                 "payload": json.loads(redact(job.payload.decode("utf-8", "replace"))),
             }
         )
-    if as_json:
-        print_json({"jobs": documents})
-    else:
-        print_line({}, "\n\n".join(map(_text, documents)), as_json=False)
+    print_line({"jobs": documents}, "\n\n".join(map(_text, documents)), as_json=as_json)
 
 
 def _text(job: dict[str, Any]) -> str:

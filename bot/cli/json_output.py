@@ -2,6 +2,7 @@
 
 import shlex
 
+from bot.cli.console import Json, fields
 from bot.local import LocalReview
 from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
@@ -10,15 +11,8 @@ from workers.repair.first_run import function_of
 from workers.repair.result import Repaired
 from workers.review.broken_tests import ComparedTests
 
-Json = dict[str, object]
-
 WORTH_NAMING = 10.0
 """The fewest seconds of making an environment, or of finding what fails, that the answer speaks of."""
-
-
-def fields(value: object, *names: str) -> Json:
-    """These attributes under their own names; tuples are lists in JSON."""
-    return {name: getattr(value, name) for name in names}
 
 
 def repaired_json(result: Repaired) -> Json:
@@ -79,18 +73,8 @@ def _compared(compared: ComparedTests) -> Json:
 
 def _proof(proof: Proof) -> Json:
     challenged = ("perturbed", "canaries", "plain", "unusual")
-    judged = (
-        "confidence",
-        "doubt",
-        "asked",
-        "undecided",
-        "plausible",
-        "alike",
-        "clusters",
-        "uncompared",
-        "share",
-        "cut",
-    )
+    sure = ("confidence", "doubt", "asked", "undecided")
+    compared = ("plausible", "alike", "clusters", "uncompared", "share", "cut")
     counts = ("passed", "failed", "skipped", "collected")
     suite = fields(proof.suite, *counts)
     rest = None if proof.rest is None else {**fields(proof.rest, *counts), "unrun": proof.unrun}
@@ -98,7 +82,7 @@ def _proof(proof: Proof) -> Json:
         **fields(proof, "failed_before", "passed_after"),
         "suite": {**suite, "command": proof.command},
         "rest": rest,
-        **fields(proof, "repeats", *challenged, *judged),
+        **fields(proof, "repeats", *challenged, *sure, *compared),
         "telling": None if proof.telling is None else fields(proof.telling, "call", "this", "other", "patch"),
     }
 
@@ -108,10 +92,7 @@ def _finding(finding: Finding, decided: PostingDecision) -> Json:
     return {
         **fields(finding, *names),
         "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
-        "decision": {
-            **fields(decided.decision, "id", "probability", "arm"),
-            **fields(decided, "action", "why"),
-        },
+        "decision": {**fields(decided.decision, "id", "probability", "arm"), **fields(decided, "action", "why")},
     }
 
 

@@ -17,8 +17,10 @@ from bot.cli.console import (
     Detail,
     FailOn,
     Format,
+    Json,
     Progress,
     complain,
+    fields,
     notes,
     out,
     print_exactly,
@@ -29,7 +31,7 @@ from bot.cli.console import (
     worker_settings,
 )
 from memory.errors import StoreError
-from workers.errors import ApprenticeError
+from workers.errors import ApprenticeError, BadInput
 
 if TYPE_CHECKING:
     from workers.localisation.locate import LikelyPlace, Located
@@ -85,7 +87,9 @@ def fix(
         from workers.context import open_context
 
         try:
-            context = open_context(worker_settings(**_given(budget_seconds=budget, seed=seed)), progress=progress)
+            options = {"budget_seconds": budget, "seed": seed}
+            given = {name: value for name, value in options.items() if value is not None}
+            context = open_context(worker_settings(**given), progress=progress)
             result = fix_directory(path, context, test_command=test_command, apply=apply, python=python)
             whole = patch_for_git(result, path) if patch else ""
         except (ApprenticeError, StoreError) as error:
@@ -101,11 +105,6 @@ def fix(
     else:
         fix_output.print_repaired(result, out, seconds=progress.seconds, applied=apply, detail=detail)
     raise typer.Exit(_exit_code(result))
-
-
-def _given(**options: float | None) -> dict[str, float]:
-    """Those of these options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def review(
@@ -184,15 +183,11 @@ def where(
     """
     with refusing():
         found = located(path, sys.stdin.read() if text == "-" else text)
-    if as_json:
-        print_json(as_document(found))
-    else:
-        print_page(lines(found))
+    print_page(as_document(found), lambda: lines(found), as_json=as_json)
 
 
 def located(path: Path, text: str) -> Located:
     """What is found at the last commit of the repository at a path; raises BadInput without words or a repository."""
-    from workers.errors import BadInput
     from workers.localisation.locate import locate
     from workers.work_tree import git_directory, local_commits
 
@@ -240,7 +235,7 @@ def _change(change: EarlierChange) -> str:
     return f"{change.sha[:7]} {issues}{short_title(change)} ({', '.join(change.sources)})"
 
 
-def as_document(found: Located) -> dict[str, object]:
+def as_document(found: Located) -> Json:
     """The result for scripts."""
     return {
         "commit": found.sha,
@@ -250,30 +245,26 @@ def as_document(found: Located) -> dict[str, object]:
                 "path": place.file.path,
                 "score": round(place.file.score, 4),
                 "named": place.file.is_named,
-                "defines": list(place.file.defines),
+                "defines": place.file.defines,
                 "change": _reference(place.file.change) if place.file.change else None,
-                "functions": [
-                    {"name": each.name, "line": each.line, "end_line": each.end_line} for each in place.functions
-                ],
+                "functions": [fields(each, "name", "line", "end_line") for each in place.functions],
             }
             for place in found.places
         ],
         "resolved": [_reference(change) for change in found.resolved],
-        "tests": list(found.tests),
-        "tests_unknown": found.tests_unknown,
+        **fields(found, "tests", "tests_unknown"),
         "files_read": found.read,
         "files_found": found.of,
         "changes_read": found.changes,
     }
 
 
-def _reference(change: EarlierChange) -> dict[str, object]:
+def _reference(change: EarlierChange) -> Json:
     from workers.messages.locating import short_title
 
     return {
         "commit": change.sha,
         "at": change.at.isoformat(),
         "title": short_title(change),
-        "closes": list(change.closes),
-        "sources": list(change.sources),
+        **fields(change, "closes", "sources"),
     }

@@ -18,6 +18,7 @@ from bot.cli.console import (
     BAD_INPUT,
     AsJson,
     complain,
+    fields,
     missing_extra,
     notes,
     out,
@@ -48,7 +49,7 @@ def command(group: str, *examples: str, name: str | None = None) -> Callable[[Co
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print_line({}, f"apprentice {version('apprentice')}", as_json=False)
+        out.print(f"apprentice {version('apprentice')}", markup=False)
         raise typer.Exit
 
 
@@ -87,9 +88,7 @@ def doctor(as_json: AsJson = False) -> None:
         with scratch(settings.home):
             checks = examine(settings, load(WebSettings), load(MintSettings))
     lines = "\n".join(f"{check.state:8} {check.name}: {check.detail}" for check in checks)
-    print_line(
-        {"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]}, lines, as_json=as_json
-    )
+    print_line({"checks": [fields(each, "name", "state", "detail") for each in checks]}, lines, as_json=as_json)
     raise typer.Exit(BAD_INPUT if any(check.state == "missing" for check in checks) else 0)
 
 

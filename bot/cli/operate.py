@@ -12,16 +12,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import (
-    BAD_INPUT,
-    AsJson,
-    complain,
-    note,
-    print_line,
-    private_settings,
-    refusing,
-    worker_settings,
-)
+from bot.cli.console import BAD_INPUT, AsJson, complain, note, print_line, private_settings, refusing, worker_settings
 from memory.errors import StoreError, StoreUnavailable
 from workers.errors import ApprenticeError, Retryable
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from urllib.parse import quote
 
+from bot.cli.console import Json
 from bot.cli.review_report import (
     BROKEN_TEST,
     CULPRIT,
@@ -26,8 +27,6 @@ from memory.model import Severity
 from workers.messages.markdown import code, plain, words
 from workers.messages.review import ANNOTATION_LEVELS
 from workers.redaction import redact
-
-Json = dict[str, object]
 
 HOME_PAGE = "https://github.com/OWNER/apprentice"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -87,10 +86,10 @@ def sarif(report: ReviewReport, exit_code: int) -> str:
         "invocations": [invocation],
         "results": [_sarif_result(item, order.index(item.rule), report.place) for item in report.items],
     }
-    return _json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _json(document: object, indent: int | None = None) -> str:
+def json_text(document: object, indent: int | None = None) -> str:
     return visible(json.dumps(document, indent=indent, ensure_ascii=False)) + "\n"
 
 
@@ -195,8 +194,10 @@ _RD_SEVERITIES = {"failure": "ERROR", "warning": "WARNING", "notice": "INFO"}
 def rdjsonl(report: ReviewReport) -> str:
     """Messages are Markdown, because reviewdog posts them as comments. Each edit of a patch is a diagnostic of its own."""
     diagnostics = [each for item in report.shown() for each in _diagnostics(item, report.place)]
-    diagnostics += [_rd_limit(limit, report.place) for limit in report.limits]
-    return "".join(map(_json, diagnostics))
+    for limit in report.limits:
+        where: Json = {"path": limit.path or report.place}
+        diagnostics.append(_diagnostic(limit.kind, limit.severity, plain(limit.message), where))
+    return "".join(map(json_text, diagnostics))
 
 
 def _diagnostics(item: ReportItem, place: str) -> Iterator[Json]:
@@ -234,10 +235,6 @@ def _rd_range(edit: LineEdit) -> Json:
     if _is_linewise(edit):
         return {"start": {"line": edit.start}, "end": {"line": edit.end}}
     return {"start": {"line": edit.start, "column": 1}, "end": {"line": edit.end + 1, "column": 1}}
-
-
-def _rd_limit(limit: ReportLimit, place: str) -> Json:
-    return _diagnostic(limit.kind, limit.severity, plain(limit.message), {"path": limit.path or place})
 
 
 # ── Commands of GitHub's runner ──────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,6 @@ It goes to standard output in one format, and to files in any others.
 """
 
 import io
-import json
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,13 +12,12 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.syntax import Syntax
 
 from bot.cli import json_output, report_formats
 from bot.cli.console import Detail, FailOn, Format, out, print_json
-from bot.cli.fix_output import SHOWN, THEME, print_diff, print_proof, print_question, print_some, unusual
-from bot.cli.review_report import report_of
-from bot.cli.terminal import Terminal, visible
+from bot.cli.fix_output import SHOWN, print_code, print_proof, print_question, print_some, unusual
+from bot.cli.review_report import lines_of, report_of
+from bot.cli.terminal import Terminal
 from bot.local import LocalReview
 from memory.errors import StoreError
 from memory.export import write_atomically
@@ -103,7 +101,6 @@ def write(
 
 
 def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float = 0.0) -> str:
-    """The whole review in one format."""
     match format_:
         case Format.TEXT:
             text = io.StringIO()
@@ -111,7 +108,7 @@ def rendered(result: LocalReview, format_: Format, code: int, *, seconds: float 
             print_reviewed(result, plain, seconds=seconds, detail=Detail.ALL)
             return text.getvalue()
         case Format.JSON:
-            return visible(json.dumps(json_output.reviewed_json(result), indent=2, ensure_ascii=False)) + "\n"
+            return report_formats.json_text(json_output.reviewed_json(result), indent=2)
         case Format.SARIF:
             return report_formats.sarif(report_of(result), code)
         case Format.RDJSONL:
@@ -179,14 +176,14 @@ def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
     part, fix = reviewed.culprit, reviewed.fix
     if part is not None:
         out.print("this part of the change breaks them; without it they pass:")
-        print_diff(part.patch, out)
+        print_code(part.patch, out)
     if fix is not None and fix.proof is not None and not (part and fix.proof.contested):
         but = f", but {unusual(fix.proof)}" if fix.proof.unusual else ""
         if part is not None and part.patch == fix.patch:
             out.print(f"a repair found the same edit{but}:", markup=False)
         else:
             out.print(f"with this change they pass{but}:", markup=False)
-            print_diff(fix.patch, out)
+            print_code(fix.patch, out)
         print_proof(fix.proof, out)
         print_question(fix.proof, out)
     if reviewed.unrepaired:
@@ -224,12 +221,9 @@ def _print_finding(finding: Finding, out: Console, where: str) -> None:
 
 def _print_suggestion(suggestion: Suggestion, proof: Proof, out: Console) -> None:
     shown = "applied and tested" if proof.repeats else "changes no code"
-    first, last = suggestion.start_line, suggestion.end_line
-    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    lines = lines_of(suggestion)
     if not suggestion.replacement:
         out.print(f"    suggested, {shown}: delete {lines}")
         return
     out.print(f"    suggested for {lines}, {shown}:")
-    out.print(
-        Syntax("", "python", theme=THEME, background_color="default").highlight(suggestion.replacement.rstrip("\n"))
-    )
+    print_code(suggestion.replacement, out, "python")

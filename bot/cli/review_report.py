@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from bot.cli.console import BAD_INPUT, FailOn
 from bot.local import LocalReview
-from memory.model import Action, Finding, Proof, Severity
+from memory.model import Action, Finding, Proof, Severity, Suggestion
 from memory.policy.review_policy import PostingDecision
 from workers.diffs import FileStatus, Hunk, parse_diff
 from workers.messages import repair, tests
@@ -217,13 +217,12 @@ def _finding(finding: Finding, decided: PostingDecision) -> ReportItem:
     suggestion = finding.suggestion
     remedies: tuple[Remedy, ...] = ()
     if suggestion is not None and suggestion.proof is not None:
-        lines = suggestion.start_line, suggestion.end_line
-        edit = LineEdit(path=finding.path, start=lines[0], end=lines[1], text=suggestion.replacement)
+        start, end, text = suggestion.start_line, suggestion.end_line, suggestion.replacement
+        edit = LineEdit(path=finding.path, start=start, end=end, text=text)
         passed = f"applied and tested: {counted(suggestion.proof.suite.passed, 'test')} passed before and after"
         shown = passed if suggestion.proof.repeats else "changes no code"
-        where = f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]}-{lines[1]}"
-        why = f"suggested for {where}, {shown}"
-        remedies = (Remedy(why=why, edits=_offered((edit,)), text=suggestion.replacement),)
+        why = f"suggested for {lines_of(suggestion)}, {shown}"
+        remedies = (Remedy(why=why, edits=_offered((edit,)), text=text),)
     return ReportItem(
         rule=finding.rule,
         severity=finding.severity,
@@ -237,6 +236,12 @@ def _finding(finding: Finding, decided: PostingDecision) -> ReportItem:
         hidden=decided.why if decided.action is Action.HOLD else "",
         remedies=remedies,
     )
+
+
+def lines_of(suggestion: Suggestion) -> str:
+    """The lines that it replaces, in words."""
+    first, last = suggestion.start_line, suggestion.end_line
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def _limits_of_tests(compared: ComparedTests | None) -> Iterator[ReportLimit]:

@@ -25,6 +25,8 @@ from bot.cli.console import (
     refusing,
     repository_key,
 )
+from memory.model import TaskKind
+from workers.errors import BadInput
 
 if TYPE_CHECKING:
     from memory.forget import SignalsToForget
@@ -54,11 +56,8 @@ def why(
         tried = environments(context.store, key)
     if not tried:
         refuse(f"no decision, finding or environment of {reference!r}; `apprentice fix` and `review` print ids")
-    print_line(
-        {"environments": [environment_json(each) for each in tried]},
-        "\n".join(environment_lines(tried)),
-        as_json=as_json,
-    )
+    document = {"environments": [environment_json(each) for each in tried]}
+    print_line(document, "\n".join(environment_lines(tried)), as_json=as_json)
 
 
 def stats(
@@ -107,7 +106,6 @@ def forget(
     from bot.cli import tables
     from memory.forget import forget as undo
     from memory.policy.learner import opaque_id
-    from workers.errors import BadInput
 
     with refusing():
         context = command_context()
@@ -143,7 +141,6 @@ def forget(
 def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> SignalsToForget:
     """The signals to forget; raises BadInput for an unknown or ambiguous name."""
     from memory.forget import SignalsToForget, feedback_of, learned_from, learned_in
-    from workers.errors import BadInput
 
     if decision:
         if teacher or repository:
@@ -157,8 +154,6 @@ def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> 
 
 
 def _account(store: Store, teacher: str) -> int:
-    from workers.errors import BadInput
-
     if teacher.isdecimal():
         return int(teacher)
     found = store.ledger.accounts(teacher)
@@ -184,7 +179,6 @@ def evaluate(
     from memory.evaluation.off_policy import targets
     from memory.evaluation.rollback import current, look
     from memory.evaluation.rollback import reinstate as use_version
-    from memory.model import TaskKind
     from memory.policy.learner import opaque_id
     from memory.policy.q_table import CONTROL, VERSIONS
 
@@ -213,7 +207,6 @@ def audit(as_json: AsJson = False) -> None:
     """List where learning may be wrong or misled: rewards that disagree, lost decisions, unusual teachers."""
     from bot.cli import tables
     from memory.evaluation.audit import audit as look
-    from memory.model import TaskKind
 
     with refusing():
         context = command_context()
@@ -232,7 +225,6 @@ def preferences(
     as_json: AsJson = False,
 ) -> None:
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
-    from memory.model import TaskKind
     from memory.preferences import activate as put_in_use
     from memory.preferences import known_models, learn_preferences
 

@@ -21,6 +21,7 @@ MAX_SHOWN = 3
 
 def stats(found: Stats) -> list[TextTable]:
     gone_back = (f"not the newest: {found.since}",) if found.since else ()
+    ends = ("action", "findings", "grave", "addressed", "silenced or left", "removed otherwise", "share addressed")
     return [
         TextTable(
             title=f"Repairs by arm, policy {found.version}",
@@ -37,15 +38,7 @@ def stats(found: Stats) -> list[TextTable]:
         ),
         TextTable(
             title="Outcomes of findings",
-            columns=(
-                "action",
-                "findings",
-                "grave",
-                "addressed",
-                "silenced or left",
-                "removed otherwise",
-                "share addressed",
-            ),
+            columns=ends,
             rows=tuple(map(_addressed, found.addressed)),
         ),
         TextTable(

@@ -189,7 +189,6 @@ class When(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: str = ""
 
     def fits(self, request: ChatRequest) -> bool:
-        """Whether the request meets every condition."""
         return (
             (not self.model or self.model == request.model)
             and set(self.tools) <= set(request.tools)

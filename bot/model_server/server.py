@@ -95,10 +95,7 @@ class ModelServer(BackgroundServer):
         if answer.raw is not None:
             return Response(answer.raw, media_type=_EVENT_STREAM if request.stream else _JSON)
         completion = Completion(
-            answer=answer,
-            number=number,
-            model=request.model,
-            prompt_tokens=count_tokens(request.prompt),
+            answer=answer, number=number, model=request.model, prompt_tokens=count_tokens(request.prompt)
         )
         return self._send(request, completion, answer.cut)
 

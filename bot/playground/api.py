@@ -68,12 +68,14 @@ class ApiCall:
 
     @property
     def issue(self) -> HostedIssue:
-        """The issue or pull request with this number."""
-        return self.world.issue(self.repository, int(self.path["number"]))
+        """The issue or pull request with this number; raises ApiError 404."""
+        found = self.repository.issues.get(int(self.path["number"]))
+        if found is None:
+            raise not_found()
+        return found
 
     @property
     def pull(self) -> HostedPull:
-        """The pull request with this number."""
         found = self.issue
         if not isinstance(found, HostedPull):
             raise not_found()

@@ -120,7 +120,7 @@ def check(world: World, caller: Caller, repo: HostedRepository | None, needs: Ne
             raise ApiError(401, "A JSON web token could not be decoded")
         return
     if caller.app is not None:
-        raise ApiError(401, "Bad credentials")
+        raise bad_credentials()
     if repo is None:
         return
     if caller.token is None:

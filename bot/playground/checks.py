@@ -10,7 +10,7 @@ from bot.playground.errors import ApiError, unprocessable
 from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun
 from bot.playground.payloads import JsonObject, check_run, check_run_event
 from bot.playground.webhooks import announce
-from bot.playground.world import World
+from bot.playground.world import World, with_id
 
 Conclusion = Literal["action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out"]
 ANNOTATIONS = 50
@@ -44,12 +44,7 @@ def create_check_run(call: ApiCall) -> JsonObject:
     if repo.git.resolve(wanted.head_sha) is None:
         raise unprocessable(f"No commit found for SHA: {wanted.head_sha}")
     made = HostedCheckRun(
-        id=world.next_id(),
-        repository=repo,
-        app=app,
-        name=wanted.name,
-        head_sha=wanted.head_sha,
-        started_at=world.now(),
+        id=world.next_id(), repository=repo, app=app, name=wanted.name, head_sha=wanted.head_sha, started_at=world.now()
     )
     _apply(world, made, wanted)
     repo.check_runs.append(made)
@@ -81,7 +76,7 @@ def _app(call: ApiCall) -> App:
 
 
 def check_run_of(call: ApiCall) -> HostedCheckRun:
-    return call.world.check_run(call.repository, int(call.path["check_run_id"]))
+    return with_id(int(call.path["check_run_id"]), call.repository.check_runs)
 
 
 def _read(call: ApiCall) -> _CheckBody:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.playground import loopback
-from bot.playground.git import git
+from bot.playground.git import GitIdentity, git
 from bot.playground.server import Playground
 
 _SUGGESTION = re.compile(r"(`{3,}|~{3,})suggestion")
@@ -45,8 +45,6 @@ class ShownComment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPull:
-    """A pull request as the client reads it."""
-
     number: int
     author: str
     title: str
@@ -77,7 +75,7 @@ class Maintainer:
         self._url = playground.url
         self._token = playground.token_for(login)
         account = self.request("GET", f"/users/{quote(login)}")
-        self._author = (str(account["name"]), f"{account['id']}+{login}@users.noreply.github.com")
+        self._author = GitIdentity(name=str(account["name"]), email=f"{account['id']}+{login}@users.noreply.github.com")
 
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON's edge
         """Any request to the API; the parsed answer. Raises RequestDenied for an error."""
@@ -118,10 +116,9 @@ class Maintainer:
     @contextmanager
     def _checkout(self, repository: str) -> Iterator[_Checkout]:
         """A clone that goes with the context; git acts with the account's name and token."""
-        name, email = self._author
         secret = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
         with tempfile.TemporaryDirectory() as scratch:
-            made = _Checkout(Path(scratch), f"http.extraHeader=Authorization: Basic {secret}", name, email)
+            made = _Checkout(Path(scratch), f"http.extraHeader=Authorization: Basic {secret}", self._author)
             made("clone", "--quiet", f"{self._url}/{repository}.git", ".")
             yield made
 
@@ -244,14 +241,9 @@ def _suggestion(body: str) -> list[str] | None:
 class _Checkout:
     """A clone; calling it runs git there."""
 
-    def __init__(self, path: Path, header: str, name: str, email: str) -> None:
+    def __init__(self, path: Path, header: str, who: GitIdentity) -> None:
         self._path, self._header = path, header
-        self._env = {
-            "GIT_AUTHOR_NAME": name,
-            "GIT_AUTHOR_EMAIL": email,
-            "GIT_COMMITTER_NAME": name,
-            "GIT_COMMITTER_EMAIL": email,
-        }
+        self._env = who.environment("AUTHOR") | who.environment("COMMITTER")
 
     def __call__(self, *arguments: str) -> str:
         return git("-C", str(self._path), "-c", self._header, *arguments, env=self._env).decode()

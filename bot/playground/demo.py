@@ -81,13 +81,10 @@ def run(out: Console, *, stay: bool, log: bool) -> int:
 
 def _first_bug(demo: DemoEnvironment) -> DemoRepair:
     demo.chapter("1  An issue brings a failing test")
-    fixed = _fix(demo, *FIRST_ISSUE, remedy=FIRST_REMEDY)
-    demo.note("first bug: candidates tried", str(fixed.candidates))
-    demo.note("first bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
-    return fixed
+    return _fix(demo, "first bug", *FIRST_ISSUE, remedy=FIRST_REMEDY)
 
 
-def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str]) -> DemoRepair:
+def _fix(demo: DemoEnvironment, which: str, title: str, body: str, *, remedy: Collection[str]) -> DemoRepair:
     """Open the issue as the maintainer and wait for the proven draft pull request."""
     began = time.monotonic()
     issue = demo.maintainer.open_issue(REPOSITORY, title, body)
@@ -119,7 +116,10 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
     written = proven.patch.splitlines()
     demo.insist(any(line in written for line in remedy), f"the patch is the one that {MAINTAINER} wants")
     demo.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
-    return DemoRepair(pull=pull, attempts=attempts, proven=proven, seconds=seconds)
+    fixed = DemoRepair(pull=pull, attempts=attempts, proven=proven, seconds=seconds)
+    demo.note(f"{which}: candidates tried", str(fixed.candidates))
+    demo.note(f"{which}: issue to proven pull request", f"{seconds:.1f} s")
+    return fixed
 
 
 def _counts(attempts: Sequence[Attempt], proven: Attempt) -> str:
@@ -241,9 +241,7 @@ def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> tuple[DemoRepair, s
     source = demo.contributor.read(REPOSITORY, path, "main")
     demo.contributor.push(REPOSITORY, "main", {path: source.replace(right, wrong)}, message)
     demo.say(f"{CONTRIBUTOR} pushes to main: {message}")
-    fixed = _fix(demo, *SECOND_ISSUE, remedy=SECOND_REMEDY)
-    demo.note("second bug: candidates tried", str(fixed.candidates))
-    demo.note("second bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
+    fixed = _fix(demo, "second bug", *SECOND_ISSUE, remedy=SECOND_REMEDY)
     demo.say(f"candidates in all attempts: {first.candidates} for the first bug, {fixed.candidates} for this one")
     demo.insist(fixed.candidates < first.candidates, "the second repair tries fewer candidates than the first")
     return fixed, source

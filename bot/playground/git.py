@@ -23,6 +23,10 @@ class GitIdentity:
     name: str
     email: str
 
+    def environment(self, role: str) -> dict[str, str]:
+        """What makes it git's AUTHOR, or its COMMITTER."""
+        return {f"GIT_{role}_NAME": self.name, f"GIT_{role}_EMAIL": self.email}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitInfo:
@@ -192,12 +196,7 @@ class BareRepository:
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, author: GitIdentity, committer: GitIdentity
     ) -> str:
-        env = {
-            "GIT_AUTHOR_NAME": author.name,
-            "GIT_AUTHOR_EMAIL": author.email,
-            "GIT_COMMITTER_NAME": committer.name,
-            "GIT_COMMITTER_EMAIL": committer.email,
-        }
+        env = author.environment("AUTHOR") | committer.environment("COMMITTER")
         flags = [flag for parent in parents for flag in ("-p", parent)]
         return self.run("commit-tree", tree, *flags, stdin=message.encode(), env=env).decode().strip()
 

@@ -19,12 +19,11 @@ from bot.playground.errors import ApiError
 from bot.playground.models import Hosted, HostedAccount, HostedPull, HostedThread, RepositoryRole, ReviewComment
 from bot.playground.payloads import JsonObject
 from bot.playground.pulls import mark_ready
-from bot.playground.reviews import set_resolved
+from bot.playground.reviews import READ, set_resolved
 from bot.playground.world import World
 
 Node = TypeVar("Node", bound=Hosted)
 routes = Routes()
-READ = Needs(permissions=("pull_requests",))
 WRITE = Needs(permissions=("pull_requests",), level="write", role=RepositoryRole.TRIAGE)
 _LARGEST_PAGE = 100
 

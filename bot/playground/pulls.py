@@ -11,14 +11,12 @@ from bot.playground.git import ZERO, GitIdentity
 from bot.playground.issues import announce_issue, checked_text, set_state
 from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
 from bot.playground.payloads import JsonObject, full_pull, simple_pull
-from bot.playground.reviews import carry_over
+from bot.playground.reviews import READ, WRITE, carry_over
 from bot.playground.world import World
 
 WEB_FLOW = GitIdentity(name="GitHub", email="noreply@github.com")
 _CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)", re.IGNORECASE)
 routes = Routes()
-READ = Needs(permissions=("pull_requests",))
-WRITE = Needs(permissions=("pull_requests",), level="write")
 PUSH = Needs(permissions=("contents",), level="write", role=RepositoryRole.WRITE)
 
 

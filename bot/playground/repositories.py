@@ -9,13 +9,7 @@ from msgspec.structs import replace
 from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
-from bot.playground.models import (
-    App,
-    HostedInstallation,
-    HostedRepository,
-    RepositoryRole,
-    WebhookDelivery,
-)
+from bot.playground.models import App, HostedInstallation, HostedRepository, RepositoryRole, WebhookDelivery
 from bot.playground.payloads import (
     JsonObject,
     api,
@@ -28,7 +22,7 @@ from bot.playground.payloads import (
     user,
     web,
 )
-from bot.playground.world import World
+from bot.playground.world import World, first
 
 routes = Routes()
 METADATA = Needs(permissions=("metadata",))
@@ -136,9 +130,7 @@ def list_deliveries(call: ApiCall) -> ApiAnswer:
 def redeliver(call: ApiCall) -> JsonObject:
     """The same bytes with the same GUID, once more."""
     wanted = int(call.path["delivery_id"])
-    found = next((each for each in _deliveries(call) if each.id == wanted), None)
-    if found is None:
-        raise not_found()
+    found = first(each for each in _deliveries(call) if each.id == wanted)
     call.world.send(replace(found.notice, redelivery=True))
     return {}
 
@@ -148,11 +140,7 @@ READ = Needs(permissions=("contents",))
 
 def full_repository(world: World, made: HostedRepository, role: RepositoryRole) -> JsonObject:
     """full-repository, as this role sees it."""
-    return {
-        **repository(world, made),
-        "permissions": permissions(role),
-        **shown(world, "full_repository", made),
-    }
+    return {**repository(world, made), "permissions": permissions(role), **shown(world, "full_repository", made)}
 
 
 @routes.on("GET", "{repository}", METADATA)

@@ -70,13 +70,7 @@ def create_review(call: ApiCall) -> JsonObject:
 def add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
     now = world.now()
     made = HostedReview(
-        id=world.next_id(),
-        pull=pull,
-        author=who.user,
-        body=body,
-        state=state,
-        sha=sha,
-        submitted_at=now,
+        id=world.next_id(), pull=pull, author=who.user, body=body, state=state, sha=sha, submitted_at=now
     )
     pull.reviews.append(made)
     pull.updated_at = now
@@ -245,11 +239,7 @@ def anchor_of(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
     if draft.start_line is not None:
         _check_start(lines, draft.start_line, draft.line, last)
     return Anchor(
-        path=draft.path,
-        start_line=draft.start_line,
-        line=draft.line,
-        position=last.position,
-        hunk=_hunk(patch, last),
+        path=draft.path, start_line=draft.start_line, line=draft.line, position=last.position, hunk=_hunk(patch, last)
     )
 
 

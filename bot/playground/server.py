@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -167,9 +166,7 @@ class Playground(Fixtures):
         self._server.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._server.stop()
         self._sender.stop()
         self._root.cleanup()
@@ -187,8 +184,8 @@ class Playground(Fixtures):
 
     def answer(self, request: PlaygroundRequest) -> PlaygroundResponse:
         """The answer to one request, with all its effects."""
-        if _PATH.match(request.path):
-            return serve(self.world, request)
+        if match := _PATH.match(request.path):
+            return serve(self.world, request, match)
         return self._api.respond(request)
 
 
@@ -197,15 +194,15 @@ PULL = Needs(permissions=("contents",))
 _REALM = {"WWW-Authenticate": 'Basic realm="GitHub"'}
 
 
-def serve(world: World, request: PlaygroundRequest) -> PlaygroundResponse:
-    """Answer one request of a git client. A push announces each ref that moved."""
+def serve(world: World, request: PlaygroundRequest, match: re.Match[str]) -> PlaygroundResponse:
+    """Answer one request of a git client, whose path `match` takes apart. A push announces each ref that moved."""
     caller = Caller()
     try:
         caller = authenticate(world, request.headers.get("authorization", ""))
-        repo, writing = _target(world, request, caller)
+        repo, writing = _target(world, request, match, caller)
         with world.lock:
             before = repo.git.refs()
-            response = _backend(repo.git, request, caller)
+            response = _backend(repo.git, request, match["rest"], caller)
             if writing and request.method == "POST":
                 _announce(world, repo, caller, before)
             return response
@@ -216,13 +213,13 @@ def serve(world: World, request: PlaygroundRequest) -> PlaygroundResponse:
         )
 
 
-def _target(world: World, request: PlaygroundRequest, caller: Caller) -> tuple[HostedRepository, bool]:
+def _target(
+    world: World, request: PlaygroundRequest, match: re.Match[str], caller: Caller
+) -> tuple[HostedRepository, bool]:
     """The repository, and whether this is a push; raises ApiError when the caller may not.
 
     A missing repository and a hidden one look the same; an anonymous client must authenticate first.
     """
-    match = _PATH.match(request.path)
-    assert match is not None
     writing = "git-receive-pack" in (request.query + match["rest"])
     try:
         with world.lock:
@@ -238,15 +235,13 @@ def _target(world: World, request: PlaygroundRequest, caller: Caller) -> tuple[H
     return repo, writing
 
 
-def _backend(bare: BareRepository, request: PlaygroundRequest, caller: Caller) -> PlaygroundResponse:
+def _backend(bare: BareRepository, request: PlaygroundRequest, rest: str, caller: Caller) -> PlaygroundResponse:
     """Run git's own CGI."""
     body = gzip.decompress(request.body) if request.headers.get("content-encoding") == "gzip" else request.body
-    match = _PATH.match(request.path)
-    assert match is not None
     env = {
         "GIT_PROJECT_ROOT": str(bare.path.parent),
         "GIT_HTTP_EXPORT_ALL": "1",
-        "PATH_INFO": f"/{bare.path.name}{match['rest']}",
+        "PATH_INFO": f"/{bare.path.name}{rest}",
         "REQUEST_METHOD": request.method,
         "QUERY_STRING": request.query,
         "CONTENT_TYPE": request.headers.get("content-type", ""),

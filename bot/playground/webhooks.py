@@ -19,13 +19,7 @@ from bot.playground.models import (
     WebhookDelivery,
     node_id,
 )
-from bot.playground.payloads import (
-    JsonObject,
-    installation,
-    repository,
-    shown,
-    user,
-)
+from bot.playground.payloads import JsonObject, installation, repository, shown, user
 from bot.playground.world import World
 
 TIMEOUT = 10.0

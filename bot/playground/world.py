@@ -3,7 +3,7 @@
 import itertools
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -15,10 +15,8 @@ from bot.playground.models import (
     App,
     Hosted,
     HostedAccount,
-    HostedCheckRun,
     HostedComment,
     HostedInstallation,
-    HostedIssue,
     HostedPull,
     HostedRepository,
     HostedThread,
@@ -29,6 +27,7 @@ from bot.playground.models import (
 )
 
 T = TypeVar("T", bound=Hosted)
+Found = TypeVar("Found")
 TOKEN_LIFE = timedelta(hours=1)
 
 FIRST_ID = 5_000_000_001  # past 32 bits, as most of GitHub's are
@@ -68,22 +67,13 @@ class World:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
             raise invalid("User", "login", "already_exists")
         made = HostedAccount(
-            id=next(self._user_ids),
-            login=login,
-            name=name or login,
-            created_at=self.now(),
-            app_slug=app_slug,
+            id=next(self._user_ids), login=login, name=name or login, created_at=self.now(), app_slug=app_slug
         )
         self.users[made.id] = made
         return made
 
     def add_repository(
-        self,
-        owner: HostedAccount,
-        name: str,
-        *,
-        private: bool = False,
-        parent: HostedRepository | None = None,
+        self, owner: HostedAccount, name: str, *, private: bool = False, parent: HostedRepository | None = None
     ) -> HostedRepository:
         number = self.next_id()
         bare = BareRepository.create(self.root / f"{number}.git")
@@ -106,24 +96,12 @@ class World:
 
     def user(self, login: str) -> HostedAccount:
         """Raises ApiError 404."""
-        for user in self.users.values():
-            if user.login.lower() == login.lower():
-                return user
-        raise not_found()
+        return first(user for user in self.users.values() if user.login.lower() == login.lower())
 
     def repository(self, owner: str, name: str) -> HostedRepository:
         """Raises ApiError 404."""
         wanted = f"{owner}/{name}".lower()
-        for repository in self.repositories.values():
-            if repository.full_name.lower() == wanted:
-                return repository
-        raise not_found()
-
-    def issue(self, repository: HostedRepository, number: int) -> HostedIssue:
-        """An issue or a pull request's conversation; raises ApiError 404."""
-        if number not in repository.issues:
-            raise not_found()
-        return repository.issues[number]
+        return first(each for each in self.repositories.values() if each.full_name.lower() == wanted)
 
     def comment(self, repository: HostedRepository, number: int) -> HostedComment:
         return with_id(number, (each for issue in repository.issues.values() for each in issue.comments))
@@ -131,9 +109,6 @@ class World:
     def review_comment(self, repository: HostedRepository, number: int) -> ReviewComment:
         threads = (thread for pull in repository.pulls() for thread in pull.threads)
         return with_id(number, (each for thread in threads for each in thread.comments))
-
-    def check_run(self, repository: HostedRepository, number: int) -> HostedCheckRun:
-        return with_id(number, repository.check_runs)
 
     def pulls(self) -> list[HostedPull]:
         return [pull for each in self.repositories.values() for pull in each.pulls()]
@@ -152,7 +127,6 @@ class World:
         return granted if repository.private else max(granted, RepositoryRole.READ)
 
     def issue_token(self, user: HostedAccount) -> AccessToken:
-        """A personal access token."""
         made = AccessToken(value=f"ghp_{secrets.token_hex(18)}", user=user)
         self.tokens[made.value] = made
         return made
@@ -175,7 +149,11 @@ class World:
 
 def with_id(number: int, things: Iterable[T]) -> T:
     """The thing with this id; raises ApiError 404."""
-    for each in things:
-        if each.id == number:
-            return each
+    return first(each for each in things if each.id == number)
+
+
+def first(found: Iterator[Found]) -> Found:
+    """The first thing that was found; raises ApiError 404 where there is none."""
+    for each in found:
+        return each
     raise not_found()

@@ -142,11 +142,7 @@ class WebEndpoints:
         """Store a delivery; False for a known one. Its signature, a hash of its body, identifies it beside its id."""
         body_hash = None if event in MAY_REPEAT else hashlib.sha256(signature.encode()).hexdigest()
         delivery = Delivery(
-            id=delivery_id,
-            event=event,
-            received_at=self._clock(),
-            body_hash=body_hash,
-            jobs=rows(delivery_id, jobs),
+            id=delivery_id, event=event, received_at=self._clock(), body_hash=body_hash, jobs=rows(delivery_id, jobs)
         )
         try:
             return await self.deliveries.record(delivery)

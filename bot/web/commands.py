@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from bot.web.events import EventPull
 from memory.model import Actor, SignalKind
@@ -90,7 +91,8 @@ def _addressed(text: str, bot_name: str) -> Iterator[str]:
     if not address.search(text):  # most texts
         return
     visible = _without_hidden(text)
-    line_starts = _without_code_and_quotes(visible)
+    # Without code and quotes, and text that Markdown readers interpret differently.
+    line_starts = _blanked(visible, (*_fenced_or_quoted(visible), *_code_spans(visible)))
     for match in address.finditer(line_starts):
         yield visible[match.start("rest") : match.end("rest")].replace("\x00", "").strip()
 
@@ -140,11 +142,6 @@ def _without_hidden(text: str) -> str:
     inline = (span for span in _code_spans(text) if "\n" not in text[slice(*span)])
     first = _blanked(text, (*fenced, *inline)).find("<!--")
     return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text, first))) if first >= 0 else text
-
-
-def _without_code_and_quotes(text: str) -> str:
-    """`text` with code and quotes blanked. Blanks text that Markdown readers interpret differently."""
-    return _blanked(text, (*_fenced_or_quoted(text), *_code_spans(text)))
 
 
 def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -208,6 +205,11 @@ class Origin:
     actor: Actor
     bot_name: str
 
+    @property
+    def who(self) -> dict[str, Any]:
+        """The fields of a job that name the repository and the user."""
+        return {"repository": self.repository, "actor": self.actor}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedText:
@@ -253,13 +255,7 @@ def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin
         case Verb.REVIEW if posted.pull is not None:
             return review_of(posted.pull, origin, commanded=True, comment_id=posted.comment_id)
         case Verb.REVIEW if posted.on_pull:
-            return ReviewPull(
-                repository=origin.repository,
-                actor=origin.actor,
-                number=posted.number,
-                commanded=True,
-                comment_id=posted.comment_id,
-            )
+            return ReviewPull(**_asked(posted, origin), commanded=True)
         case Verb.ACCEPT | Verb.REJECT if posted.subject is not None:
             return _feedback(command, posted, posted.subject, origin)
         case Verb.ASK | Verb.EXPLAIN:
@@ -267,26 +263,23 @@ def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin
         case Verb.WHERE if not posted.on_pull:
             return locate_of(posted, origin, commanded=True, text=command.argument)
         case Verb.SHARE:
-            return ShareLearnings(
-                repository=origin.repository,
-                actor=origin.actor,
-                number=posted.number,
-                comment_id=posted.comment_id,
-            )
+            return ShareLearnings(**_asked(posted, origin))
         case Verb.WHY | Verb.HELP:
             return _answer(posted, origin, command=command.verb, argument=command.argument)
         case verb:
             return _answer(posted, origin, command=verb, problem=_OUT_OF_PLACE[verb])
 
 
+def _asked(posted: PostedText, origin: Origin) -> dict[str, Any]:
+    """The fields of a job that name the user, and where they asked for it."""
+    return {**origin.who, "number": posted.number, "comment_id": posted.comment_id}
+
+
 def fix_of(posted: PostedText, origin: Origin, guidance: str = "") -> Fix:
     return Fix(
-        repository=origin.repository,
-        actor=origin.actor,
-        number=posted.number,
+        **_asked(posted, origin),
         pull=posted.on_pull,
         commanded=True,
-        comment_id=posted.comment_id,
         body=posted.context if posted.comment_id else posted.text,
         author=posted.author,
         comment=posted.text if posted.comment_id else "",
@@ -297,23 +290,13 @@ def fix_of(posted: PostedText, origin: Origin, guidance: str = "") -> Fix:
 
 def locate_of(posted: PostedText, origin: Origin, *, commanded: bool, text: str = "") -> LocateIssue:
     return LocateIssue(
-        repository=origin.repository,
-        actor=origin.actor,
-        number=posted.number,
-        title=posted.title,
-        body=posted.context,
-        commanded=commanded,
-        comment_id=posted.comment_id,
-        text=text,
+        **_asked(posted, origin), title=posted.title, body=posted.context, commanded=commanded, text=text
     )
 
 
 def _question(command: Command, posted: PostedText, origin: Origin) -> AnswerQuestion:
     return AnswerQuestion(
-        repository=origin.repository,
-        actor=origin.actor,
-        number=posted.number,
-        comment_id=posted.comment_id,
+        **_asked(posted, origin),
         explain=command.verb is Verb.EXPLAIN,
         text=command.argument,
         on_pull=posted.on_pull,
@@ -325,8 +308,7 @@ def _question(command: Command, posted: PostedText, origin: Origin) -> AnswerQue
 
 def _feedback(command: Command, posted: PostedText, subject: Subject, origin: Origin) -> Feedback:
     return Feedback(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         kind=_VERDICTS[command.verb],
         subject=subject,
         source=posted.source,
@@ -339,10 +321,7 @@ def _answer(
     posted: PostedText, origin: Origin, *, command: str, argument: str = "", problem: str = "", suggestion: str = ""
 ) -> AnswerCommand:
     return AnswerCommand(
-        repository=origin.repository,
-        actor=origin.actor,
-        number=posted.number,
-        comment_id=posted.comment_id,
+        **_asked(posted, origin),
         command=command,
         argument=argument,
         problem=problem,
@@ -355,8 +334,7 @@ def review_of(
     pull: EventPull, origin: Origin, *, commanded: bool = False, comment_id: int = 0, pushed: bool = False
 ) -> ReviewPull:
     return ReviewPull(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         number=pull.number,
         head_sha=pull.head.sha,
         commanded=commanded,

@@ -83,7 +83,7 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
         case PullEvent():
             return _on_pull(event, origin)
         case CheckRunEvent() | CheckSuiteEvent():  # GitHub sends `rerequested` only to the App whose check it is
-            return (ReviewAgain(repository=origin.repository, actor=origin.actor, head_sha=event.check.head_sha),)
+            return (ReviewAgain(**origin.who, head_sha=event.check.head_sha),)
         case _ if origin.actor.is_bot:
             return ()
         case IssueEvent() if event.action != "edited":
@@ -154,14 +154,15 @@ def _issue_comment(event: IssueCommentEvent) -> PostedText:
     )
 
 
-def _review_body(event: ReviewEvent) -> PostedText:
+def _pull_text(pull: EventPull, text: str | None, comment_id: int = 0) -> PostedText:
     return PostedText(
-        text=event.review.body or "",
-        number=event.pull_request.number,
-        comment_id=event.review.id,
-        title=event.pull_request.title,
-        on_pull=True,
-        pull=event.pull_request,
+        text=text or "", number=pull.number, comment_id=comment_id, title=pull.title, on_pull=True, pull=pull
+    )
+
+
+def _review_body(event: ReviewEvent) -> PostedText:
+    return replace(
+        _pull_text(event.pull_request, event.review.body, event.review.id),
         subject=Subject(kind=SubjectKind.CONVERSATION, id=event.pull_request.number),
         source=f"review:{event.review.id}",
     )
@@ -169,13 +170,8 @@ def _review_body(event: ReviewEvent) -> PostedText:
 
 def _review_comment(event: ReviewCommentEvent) -> PostedText:
     parent = event.comment.in_reply_to_id
-    return PostedText(
-        text=event.comment.body or "",
-        number=event.pull_request.number,
-        comment_id=event.comment.id,
-        title=event.pull_request.title,
-        on_pull=True,
-        pull=event.pull_request,
+    return replace(
+        _pull_text(event.pull_request, event.comment.body, event.comment.id),
         subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=parent) if parent else None,
         source=f"comment:{event.comment.id}",
         thread=parent or event.comment.id,
@@ -183,31 +179,21 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 
 
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+    asked = _commands_in_description(event, origin)
     if event.action == "edited":
         again = structs.replace(review_of(event.pull_request, origin), retargeted=True)
-        asked = _commands_in_description(event, origin)
         return (again, *asked) if event.changes.base else asked
     ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) else ()
-    asked = _commands_in_description(event, origin)
-    if any(isinstance(job, ReviewPull) for job in asked) or event.action not in _REVIEWED_ON:
-        return (_track(event, origin), *ours, *asked)
+    reviews = event.action in _REVIEWED_ON and not any(isinstance(job, ReviewPull) for job in asked)
     review = review_of(event.pull_request, origin, pushed=event.action == "synchronize")
-    return (_track(event, origin), *ours, review, *asked)
+    return (_track(event, origin), *ours, *((review,) if reviews else ()), *asked)
 
 
 def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     pull = event.pull_request
     if event.action not in ("opened", "edited") or origin.actor.is_bot or not pull.body:
         return ()
-    posted = PostedText(
-        text=pull.body,
-        number=pull.number,
-        comment_id=0,
-        title=pull.title,
-        author=pull.user.actor if pull.user else None,
-        on_pull=True,
-        pull=pull,
-    )
+    posted = replace(_pull_text(pull, pull.body), author=pull.user.actor if pull.user else None)
     return _on_text(event, posted, origin)
 
 
@@ -220,8 +206,7 @@ def _may_be_ours(pull: EventPull) -> bool:
 def _track(event: PullEvent, origin: Origin) -> TrackPull:
     pull = event.pull_request
     return TrackPull(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         number=pull.number,
         head_sha=pull.head.sha,
         closed=event.action == "closed",
@@ -236,12 +221,11 @@ def _on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     """
     pull = event.pull_request
     if event.action == "ready_for_review" and not origin.actor.is_bot:
-        return (StartCi(repository=origin.repository, actor=origin.actor, number=pull.number, head_sha=pull.head.sha),)
+        return (StartCi(**origin.who, number=pull.number, head_sha=pull.head.sha),)
     if event.action not in ("closed", "reopened"):
         return ()
     verdict = Feedback(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         kind=SignalKind.FIX_MERGED if pull.merged else SignalKind.FIX_CLOSED,
         subject=Subject(kind=SubjectKind.FIX_PULL, id=pull.number),
         source=f"pull:{pull.number}",
@@ -255,8 +239,7 @@ def _on_thread(event: ReviewThreadEvent, origin: Origin) -> tuple[Job, ...]:
     if not event.thread.comments:
         return ()
     resolved = Feedback(
-        repository=origin.repository,
-        actor=origin.actor,
+        **origin.who,
         kind=SignalKind.THREAD_RESOLVED,
         subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=event.thread.comments[0].id),
         source=f"thread:{event.thread.node_id}",

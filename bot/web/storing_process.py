@@ -104,7 +104,10 @@ def main() -> None:
 
 def _answers(url: str, batches: Iterable[bytes]) -> Iterator[_Answer]:
     """One for each batch. A database that does not answer is asked again for the next one."""
-    store, measured = _opened(url), time.monotonic()
+    store: Store | None = None
+    with suppress(StoreError):  # the first sender hears of it
+        store = open_store(url)
+    measured = time.monotonic()
     for batch in batches:
         try:
             store = store or open_store(url)
@@ -117,13 +120,6 @@ def _answers(url: str, batches: Iterable[bytes]) -> Iterator[_Answer]:
     if store:
         _store_measures(store)
         store.close()
-
-
-def _opened(url: str) -> Store | None:
-    """None where the database does not answer: the first sender hears of it."""
-    with suppress(StoreError):
-        return open_store(url)
-    return None
 
 
 def _store_measures(store: Store) -> None:

@@ -33,8 +33,6 @@ MIN_COMMON, MIN_VERDICTS = 8, 10
 
 
 class AuditCheck(StrEnum):
-    """What was checked."""
-
     PROVEN_BUT_REJECTED = "proven_but_rejected"
     TOOL_ERRORS = "tool_errors"
     TOGETHER = "together"
@@ -42,8 +40,6 @@ class AuditCheck(StrEnum):
 
 
 class Alarm(StrEnum):
-    """How much it matters."""
-
     NOTICE = "notice"
     WARNING = "warning"
 
@@ -132,8 +128,6 @@ def tool_errors(log: Sequence[LoggedDecision], now: datetime) -> Iterator[AuditI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeacherVerdict:
-    """The verdict of one teacher on one decision."""
-
     actor: Actor
     decision: Decision
     liked: bool

@@ -48,7 +48,7 @@ from memory.store.evidence import (
     cell_of,
     decayed,
     pool_of_all,
-    pool_of_one,
+    pools_of_each,
     sums_for,
 )
 
@@ -186,20 +186,11 @@ class RunningTable:
                 key = (level, strategy, factor)
                 pooled = self._pooled.get(key)
                 if pooled is None or pooled.period != period:
-                    pooled = self._pooled[key] = _pool(rows, period)
+                    now = decayed(rows, period)
+                    pooled = self._pooled[key] = _PooledCell(period, now, pool_of_all(now), pools_of_each(now))
                 if cell := pooled.reaching(state.repository, factor, quorum):
                     found[key] = cell
         return found
-
-
-def _pool(rows: Mapping[EvidenceKey, Sum], period: int) -> _PooledCell:
-    now = decayed(rows, period)
-    of: defaultdict[str, dict[Contributor, Sum]] = defaultdict(dict)
-    for contributor, each in now.items():
-        of[contributor[0]][contributor] = each
-    return _PooledCell(
-        period, now, pool_of_all(now), {repository: pool_of_one(each) for repository, each in of.items()}
-    )
 
 
 def replay(

@@ -27,8 +27,6 @@ FALSE_ALARMS = 0.05
 COMPARISONS = 3
 """Each has an equal share of that chance."""
 
-NEEDED = MIN_EFFECTIVE
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveVersion:
@@ -144,8 +142,8 @@ def _with_former(
     made = {entry.decision.id for entry in log if _ours(entry, used) and entry.decision.arm is Arm.LEARNED}
     rows = zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True)
     found, size = gains([row for row in rows if row[0].id in made])
-    enough = size >= NEEDED
-    unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {NEEDED:.0f} are needed"
+    enough = size >= MIN_EFFECTIVE
+    unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {MIN_EFFECTIVE:.0f} are needed"
     return VersionComparison(
         against=former,
         measure="proof target",

@@ -1,4 +1,5 @@
-"""A backtest: our choice of comments in the later part of a repository's history, against other rankings. Pure.
+"""A backtest: our choice of comments in the later part of a repository's history, against other rankings, and whether
+learning from it helps. Pure.
 
 Findings are replayed in the order of time: each is scored before its fate is known, and a fate teaches later changes only.
 """
@@ -6,15 +7,18 @@ Findings are replayed in the order of time: each is scored before its fate is kn
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp
+from enum import StrEnum
+from math import ceil, exp
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memory.history.conclusion import Conclusion, Floats, Ints, PostedByChange, conclude
 from memory.history.lessons import RuleShares, events, informative, odds
-from memory.intervals import wilson
+from memory.intervals import Numbers, wilson
 from memory.model import PastFinding
+
+Ints = NDArray[np.int64]
 
 BUDGET = 2
 """Comments a change at which rankings are compared."""
@@ -124,9 +128,9 @@ class ReplayedScores:
     `addressed` (n,) is 0 or 1, `change` (n,) numbers the changes from 0, `scores` (n,) are those of each ranking.
     """
 
-    addressed: Floats
+    addressed: Numbers
     change: Ints
-    scores: Mapping[str, Floats]
+    scores: Mapping[str, Numbers]
 
     @property
     def changes(self) -> int:
@@ -161,6 +165,127 @@ def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedSc
     )
 
 
+# ── Conclusion ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+RESAMPLES = 500
+
+MAX_TIMES = 20
+"""No estimate of the changes that would decide it goes beyond this many times those that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Verdict(StrEnum):
+    """What a maintainer does with it."""
+
+    HELPS = "learning helps here"
+    OFF = "switch it off"
+    UNKNOWN = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostedByChange:
+    """The comments of a ranking by change, and how many of them developers addressed; arrays (changes,)."""
+
+    comments: Numbers
+    addressed: Numbers
+
+    def share(self, counts: Numbers) -> float:
+        """The share of comments that developers addressed, given how often each change counts."""
+        return float(counts @ self.addressed / (counts @ self.comments))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRanking:
+    """The share of a ranking's comments that developers addressed, and by how much ours is ahead of it.
+
+    `comments` is how many it posted, `times_lot` its share over that of comments drawn by lot, 0 where those are never addressed.
+    """
+
+    name: str
+    share: Interval
+    ahead: Interval
+    comments: float
+    times_lot: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """The verdict. `strongest` is the simple rule with the greatest share; `against` what decided it, ours is behind or not ahead of that.
+
+    `more_changes` is how many more changes with findings would decide it if the differences stay as they are; None where
+    they point both ways, or where that would be over `MAX_TIMES` times as many.
+    """
+
+    verdict: Verdict
+    lot: str
+    strongest: str
+    against: str
+    more_changes: int | None
+    compared: tuple[ComparedRanking, ...]
+
+    def of(self, name: str) -> ComparedRanking:
+        return next(each for each in self.compared if each.name == name)
+
+
+def conclude(posted: Mapping[str, PostedByChange]) -> Conclusion:
+    """Learning helps where it is surely ahead of a draw by lot and of the strongest simple rule.
+
+    It is better switched off where it is surely behind a draw by lot, or behind a rule that reviews follow without
+    learning. To be behind another simple rule is no reason: without learning nothing would follow that one either.
+    """
+    changes = len(posted[OURS].comments)
+    compared = {name: _compared(name, each, posted[OURS], posted[LOT]) for name, each in posted.items()}
+    strongest = max(SIMPLE, key=lambda name: compared[name].share.estimate)
+    behind = [name for name in (LOT, *WITHOUT_LEARNING) if compared[name].ahead.high < 0.0]
+    not_ahead = [name for name in (LOT, strongest) if compared[name].ahead.low <= 0.0]
+    verdict = Verdict.OFF if behind else Verdict.UNKNOWN if not_ahead else Verdict.HELPS
+    wanted = [compared[name].ahead for name in (LOT, strongest)]
+    return Conclusion(
+        verdict=verdict,
+        lot=LOT,
+        strongest=strongest,
+        against=next(iter((*behind, *not_ahead[::-1])), strongest),
+        more_changes=_more(wanted, changes) if verdict is Verdict.UNKNOWN else None,
+        compared=tuple(sorted(compared.values(), key=lambda each: -each.share.estimate)),
+    )
+
+
+def _compared(name: str, other: PostedByChange, ours: PostedByChange, lot: PostedByChange) -> ComparedRanking:
+    changes = len(other.comments)
+    share, of_lot = interval_of(other.share, changes), lot.share(np.ones(changes))
+    return ComparedRanking(
+        name=name,
+        share=share,
+        ahead=interval_of(lambda counts: ours.share(counts) - other.share(counts), changes),
+        comments=float(other.comments.sum()),
+        times_lot=share.estimate / of_lot if of_lot else 0.0,
+    )
+
+
+def _more(ahead: Sequence[Interval], changes: int) -> int | None:
+    """An interval narrows with the root of the number of changes: how many more until none of these holds 0."""
+    if not (all(each.estimate > 0.0 for each in ahead) or all(each.estimate < 0.0 for each in ahead)):
+        return None
+    times = max(((each.high - each.low) / 2.0 / each.estimate) ** 2 for each in ahead)
+    return max(ceil(changes * times) - changes, 1) if times <= MAX_TIMES else None
+
+
+def interval_of(figure: Callable[[Numbers], float], changes: int) -> Interval:
+    """A figure of how often each change counts, with its percentile interval over changes drawn with replacement (Efron 1979)."""
+    rng = np.random.default_rng(0)
+    drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
+    low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()
+    return Interval(figure(np.ones(changes)), low, high)
+
+
 # ── Figures ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -192,16 +317,12 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         findings=len(replayed.addressed),
         changes=changes,
         base=addressed / len(replayed.addressed),
-        conclusion=_concluded(of_each),
-        carried=_concluded(carried | {LOT: of_each[LOT]}),
+        conclusion=conclude(of_each),
+        carried=conclude(carried | {LOT: of_each[LOT]}),
     )
 
 
-def _concluded(posted: Mapping[str, PostedByChange]) -> Conclusion:
-    return conclude(posted, ours=OURS, lot=LOT, simple=SIMPLE, without=WITHOUT_LEARNING)
-
-
-def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> PostedByChange:
+def posted_of_each(scores: Numbers, replayed: ReplayedScores, most: int) -> PostedByChange:
     """What a ranking posts of each change where it must fill its `most` comments; equals are drawn by lot."""
     comments, addressed = np.zeros(replayed.changes), np.zeros(replayed.changes)
     for number in range(replayed.changes):
@@ -211,7 +332,7 @@ def posted_of_each(scores: Floats, replayed: ReplayedScores, most: int) -> Poste
     return PostedByChange(comments=comments, addressed=addressed)
 
 
-def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedByChange:
+def carried_over(scores: Numbers, replayed: ReplayedScores, most: int) -> PostedByChange:
     """What a ranking posts where what a change leaves of its `most` comments, or fewer findings, is for later ones.
 
     It posts what reaches the bar, as far as is left: so many findings of the last `WINDOW` changes reached it as there were
@@ -219,7 +340,7 @@ def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedB
     """
     comments, addressed = np.zeros(replayed.changes), np.zeros(replayed.changes)
     allowed = posted_of_each(scores, replayed, most).comments.astype(np.int64)
-    best: list[Floats] = []
+    best: list[Numbers] = []
     for number in range(replayed.changes):
         here = replayed.change == number
         latest = np.sort(np.concatenate(best[-WINDOW:] or [np.zeros(0)]))
@@ -234,7 +355,7 @@ def carried_over(scores: Floats, replayed: ReplayedScores, most: int) -> PostedB
     return PostedByChange(comments=comments, addressed=addressed)
 
 
-def _by_lot(scores: Floats, addressed: Floats, room: int) -> float:
+def _by_lot(scores: Numbers, addressed: Numbers, room: int) -> float:
     """How many addressed ones are expected among the `room` best; of equals as many as there is room for are drawn."""
     expected = 0.0
     for score in np.unique(scores)[::-1]:

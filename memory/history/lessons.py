@@ -102,7 +102,6 @@ class DecayedSum:
         return DecayedSum(self.weight * left, self.addressed * left, max(position, self.position))
 
     def plus(self, weight: float, addressed: float) -> DecayedSum:
-        """With more evidence."""
         return DecayedSum(self.weight + weight, self.addressed + addressed, self.position)
 
 
@@ -186,7 +185,6 @@ class HistoryLessons:
         return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:
-        """The log-odds that developers address a finding."""
         return odds(seen, RuleShares(self.sums), self.position)
 
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 
 class TaskKind(StrEnum):
-    """The kind of work."""
-
     REPAIR = "repair"
     REVIEW = "review"
     ISSUE = "issue"

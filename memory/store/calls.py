@@ -45,8 +45,6 @@ class BudgetUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetLimit:
-    """A budget: at most this much."""
-
     scope: BudgetScope
     unit: BudgetUnit
     most: int
@@ -157,9 +155,8 @@ class Calls:
             _count(model_calls.c.state == CallState.FAILED).label("failed"),
             _count(model_calls.c.estimated).label("estimated"),
         ]
-        with self.database.reading() as connection:
-            rows = connection.execute(select(*by, *counts, *sums).group_by(*by).order_by(*by)).mappings()
-            return [PurposeCost(**row) for row in rows]
+        rows = self.database.rows(select(*by, *counts, *sums).group_by(*by).order_by(*by))
+        return [PurposeCost(**row._mapping) for row in rows]
 
     def by_task(self) -> list[TaskCost]:
         """The cost of every task that asked a model, without reservations of calls still open."""
@@ -168,9 +165,8 @@ class Calls:
         kind = func.coalesce(tasks.c.kind, "").label("kind")
         joined = model_calls.outerjoin(tasks, tasks.c.id == model_calls.c.task_id)
         query = select(model_calls.c.task_id, kind, tokens, micros).select_from(joined)
-        with self.database.reading() as connection:
-            rows = connection.execute(query.group_by(model_calls.c.task_id, tasks.c.kind)).mappings()
-            return [TaskCost(**row) for row in rows]
+        rows = self.database.rows(query.group_by(model_calls.c.task_id, tasks.c.kind))
+        return [TaskCost(**row._mapping) for row in rows]
 
 
 def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[BudgetLimit]) -> ExceededBudget | None:

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,11 +17,12 @@ from functools import cache
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 import msgspec
 from sqlalchemy import (
     URL,
+    Column,
     Connection,
     CursorResult,
     DateTime,
@@ -36,8 +37,10 @@ from sqlalchemy import (
     create_engine,
     event,
     make_url,
+    select,
     text,
 )
+from sqlalchemy import Row as ResultRow
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
@@ -60,6 +63,7 @@ _REFUSED_BY_SQLITE = ("SQLITE_AUTH", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_R
 _REFUSED_BY_POSTGRESQL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
 
 Item = TypeVar("Item")
+Columns = TypeVarTuple("Columns")
 Noun = TypeVar("Noun")
 Row = dict[str, object]
 
@@ -83,14 +87,27 @@ class Database:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
+    def rows(self, query: Select[*Columns]) -> Sequence[ResultRow[*Columns]]:
+        """What a query selects."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
     def scalars(self, query: Select[Item]) -> list[Item]:
         """The values of the one column that a query selects."""
-        with self.reading() as connection:
-            return list(connection.execute(query).scalars())
+        return [value for (value,) in self.rows(query)]
 
     def nouns(self, kind: type[Noun], query: Select[str]) -> list[Noun]:
         """Those whose bodies a query selects."""
         return [load(kind, body) for body in self.scalars(query)]
+
+    def noun(self, kind: type[Noun], query: Select[str]) -> Noun | None:
+        """The first of those; None without any."""
+        return next(iter(self.nouns(kind, query)), None)
+
+    def insert(self, table: Table, row: Row) -> bool:
+        """Insert `row` unless a unique key of it is taken; says whether it was inserted."""
+        with self.writing() as connection:
+            return insert_new(connection, table, row)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -164,6 +181,14 @@ def in_batches(items: Iterable[Item], size: int = 1000) -> Iterator[list[Item]]:
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
+
+
+def known_among(connection: Connection, ids: Iterable[str], column: Column[str]) -> set[str]:
+    """Those of some ids that a column holds."""
+    known: set[str] = set()
+    for batch in in_batches(sorted(set(ids))):
+        known.update(connection.execute(select(column).where(column.in_(batch))).scalars())
+    return known
 
 
 def row_of(table: Table, noun: object, **given: object) -> Row:

@@ -24,8 +24,7 @@ class Documents:
 
     def add(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> bool:
         """Keep a document; False, and nothing changed, when its key is known."""
-        with self.database.writing() as connection:
-            return bool(insert_several(connection, documents, [document_row(self.kind, key, body, owner, now)]))
+        return self.database.insert(documents, document_row(self.kind, key, body, owner, now))
 
     def put(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> None:
         """Keep a document in the place of the one with the same key."""
@@ -60,9 +59,8 @@ class Documents:
     def of_several(self, owners: Collection[str], as_a: type[Body]) -> dict[str, Body]:
         """The documents of some owners by key, oldest first."""
         query = self._select().where(documents.c.owner.in_(owners))
-        with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(documents.c.created_at, documents.c.key))
-            return {row.key: load(as_a, row.body) for row in rows}
+        rows = self.database.rows(query.order_by(documents.c.created_at, documents.c.key))
+        return {key: load(as_a, body) for key, body in rows}
 
     def latest(self, owner: str, most: int, as_a: type[Body]) -> list[Body]:
         """An owner's documents, newest first, at most `most`."""
@@ -71,7 +69,6 @@ class Documents:
         return self.database.nouns(as_a, newest.limit(most))
 
     def count(self, owner: str) -> int:
-        """How many documents an owner has."""
         query = select(func.count()).select_from(documents).where(self._here, documents.c.owner == owner)
         return self.database.scalars(query)[0]
 
@@ -162,10 +159,10 @@ class PastFindings:
 
     def add(self, repository: str, found: Sequence[PastFinding], read_to: HistoryPosition) -> None:
         """Keep findings, and that the past was read so far, together."""
-        rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository, None) for each in found]
+        rows = [document_row(_FINDINGS, _key_of(repository, each), each, repository) for each in found]
         with self.database.writing() as connection:
             insert_several(connection, documents, rows)
-            upsert(connection, document_row(_POSITION, repository, read_to, repository, None))
+            upsert(connection, document_row(_POSITION, repository, read_to, repository))
 
     def conclude(self, repository: str, lessons: object | None) -> None:
         """Store the lessons of a repository's past, any frozen value, instead of the earlier ones; None for too short a past."""
@@ -180,7 +177,6 @@ class PastFindings:
         return Documents(self.database, _LESSONS).get(repository, as_a)
 
     def count(self, repository: str) -> int:
-        """How many findings of a repository's past are known."""
         return Documents(self.database, _FINDINGS).count(repository)
 
     def of(self, repository: str) -> list[PastFinding]:

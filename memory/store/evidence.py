@@ -1,6 +1,7 @@
 """What evidence adds up to: by contributor, less as it gets older, and pooled over repositories within a quota each. Pure."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
@@ -89,9 +90,16 @@ def pool_of_all(rows: Mapping[Contributor, Sum]) -> Pool:
 
 
 def pool_of_one(rows: Mapping[Contributor, Sum]) -> Pool:
-    """The pool of one repository's rows."""
     weight, value = (sum(each[part] for each in rows.values()) for part in (0, 1))
     return Pool(weight, value, int(weight > 0), _people(rows))
+
+
+def pools_of_each(rows: Mapping[Contributor, Sum]) -> dict[str, Pool]:
+    """The pool of each repository that has any of these rows."""
+    of: defaultdict[str, dict[Contributor, Sum]] = defaultdict(dict)
+    for contributor, each in rows.items():
+        of[contributor[0]][contributor] = each
+    return {repository: pool_of_one(own) for repository, own in of.items()}
 
 
 def _people(rows: Mapping[Contributor, Sum]) -> int:

@@ -68,8 +68,7 @@ class StoredExperiences:
     def several(self, ids: Sequence[str]) -> dict[str, Experience]:
         """Those of some ids that are known."""
         query = select(experiences.c.id, experiences.c.body).where(_KNOWN, experiences.c.id.in_(list(ids)))
-        with self.database.reading() as connection:
-            return {row.id: load(Experience, row.body) for row in connection.execute(query)}
+        return {key: load(Experience, body) for key, body in self.database.rows(query)}
 
     def all(self, *, repository: str | None = None, edit: str = "", limit: int | None = None) -> list[Experience]:
         """Experiences (of one repository, or with one edit), newest first, copies included, at most `limit`."""
@@ -83,9 +82,7 @@ class StoredExperiences:
     def texts(self, *, repository: str) -> dict[str, str]:
         """The searchable text of every experience of a repository by id, newest first."""
         query = select(experiences.c.id, experiences.c.text).where(_KNOWN, experiences.c.repository == repository)
-        query = query.order_by(*_NEWEST_FIRST)
-        with self.database.reading() as connection:
-            return {row.id: row.text for row in connection.execute(query)}
+        return dict(self.database.rows(query.order_by(*_NEWEST_FIRST)))
 
     def newest_sequence(self) -> int:
         """The number of the latest change, 0 before the first."""
@@ -94,14 +91,11 @@ class StoredExperiences:
     def since(self, sequence: int, limit: int = 20_000) -> list[IndexEntry]:
         """The rows that changed after a number, in the order of their changes, at most `limit`."""
         query = select(experiences).where(experiences.c.sequence > sequence).order_by(experiences.c.sequence)
-        with self.database.reading() as connection:
-            rows = connection.execute(query.limit(limit)).mappings()
-            return [
-                IndexEntry(
-                    **{each: row[each] for each in _ENTRY}, listed=row["same_as"] is None and not row["forgotten"]
-                )
-                for row in rows
-            ]
+        rows = [row._mapping for row in self.database.rows(query.limit(limit))]
+        return [
+            IndexEntry(**{each: row[each] for each in _ENTRY}, listed=row["same_as"] is None and not row["forgotten"])
+            for row in rows
+        ]
 
     def delete(self, experience_id: str) -> bool:
         """Forget an experience and its vectors; False when there is none. Its first copy takes its place."""

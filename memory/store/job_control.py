@@ -3,8 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 
 from memory.model.jobs import JobState, StoredJob
 from memory.store.database import Database, in_batches
@@ -29,9 +30,7 @@ class JobControl:
         query = select(jobs).where(jobs.c.state.in_(states))
         query = query.where(jobs.c.kind == kind) if kind else query
         query = query.where(jobs.c.repository_id.in_(repositories)) if repositories else query
-        with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(jobs.c.created_at.desc(), jobs.c.id).limit(most)).mappings()
-            return list(map(stored_job, rows))
+        return stored_jobs(self.database, query.order_by(jobs.c.created_at.desc(), jobs.c.id).limit(most))
 
     def matching(self, prefix: str) -> list[str]:
         """The ids that begin so, two at most."""
@@ -77,8 +76,11 @@ class JobControl:
         return next(iter(self.database.scalars(select(documents.c.created_at).where(_drained()))), None)
 
 
-def stored_job(row: RowMapping) -> StoredJob:
-    return StoredJob(**{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])})
+def stored_jobs(database: Database, query: Select[*tuple[Any, ...]]) -> list[StoredJob]:
+    """The jobs whose rows a query selects."""
+    names = [each.name for each in fields(StoredJob)]
+    rows = [row._mapping for row in database.rows(query)]
+    return [StoredJob(**{name: row[name] for name in names} | {"state": JobState(row["state"])}) for row in rows]
 
 
 def is_drained(connection: Connection) -> bool:

@@ -18,10 +18,11 @@ from memory.store.database import (
     dialect_insert,
     in_batches,
     insert_new,
+    known_among,
     queue_for,
     row_of,
 )
-from memory.store.job_control import is_drained, stored_job
+from memory.store.job_control import is_drained, stored_jobs
 from memory.store.tables import deliveries, effects, holds, jobs
 from memory.store.turns import Turns, place
 
@@ -110,9 +111,7 @@ class Jobs:
         """The jobs of a kind about an issue or pull request, those that were stored after a time, oldest first."""
         query = select(jobs).where(jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
         query = query.where(jobs.c.created_at > after) if after else query
-        with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(jobs.c.created_at, jobs.c.id)).mappings().all()
-        return [stored_job(row) for row in rows]
+        return stored_jobs(self.database, query.order_by(jobs.c.created_at, jobs.c.id))
 
     def under_way(self, kind: str) -> frozenset[int | None]:
         """The repositories that a job of this kind waits or runs for."""
@@ -180,22 +179,15 @@ class Jobs:
     def counts(self, states: Collection[JobState] = tuple(JobState)) -> Mapping[JobState, int]:
         """How many jobs are in each of these states; every one is there. Those that are NOT_DONE are few."""
         query = select(jobs.c.state, func.count()).where(jobs.c.state.in_(states)).group_by(jobs.c.state)
-        with self.database.reading() as connection:
-            found = connection.execute(query).all()
-        return dict.fromkeys(states, 0) | {JobState(state): count for state, count in found}
+        return dict.fromkeys(states, 0) | {JobState(state): count for state, count in self.database.rows(query)}
 
     def delivery_count(self) -> int:
-        """How many deliveries were stored."""
         return self.database.scalars(select(func.count()).select_from(deliveries))[0]
 
     def unknown_deliveries(self, ids: Sequence[str]) -> set[str]:
         """Those of these deliveries that were never stored."""
-        known: set[str] = set()
         with self.database.reading() as connection:
-            for batch in in_batches(ids):
-                query = select(deliveries.c.id).where(deliveries.c.id.in_(batch))
-                known |= set(connection.execute(query).scalars())
-        return set(ids) - known
+            return set(ids) - known_among(connection, ids, deliveries.c.id)
 
     def oldest_ready(self, now: datetime) -> datetime | None:
         """Since when the job that has waited longest could have been leased; None when none is waiting."""
@@ -205,9 +197,7 @@ class Jobs:
 
     def job(self, job_id: str) -> StoredJob | None:
         """The job in its present state."""
-        with self.database.reading() as connection:
-            row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
-        return None if row is None else stored_job(row)
+        return next(iter(stored_jobs(self.database, select(jobs).where(jobs.c.id == job_id))), None)
 
     def effect(self, key: str) -> Effect | None:
         with self.database.reading() as connection:
@@ -225,7 +215,7 @@ class Jobs:
                 return not alone or known.job_id == job_id
             if connection.execute(select(func.count()).where(like)).scalar_one() >= most:
                 return False
-            return insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
+            return _begin(connection, key, job_id, now)
 
     def begin_effect(
         self, key: str, job_id: str, now: datetime, *, in_flight: timedelta = timedelta()
@@ -235,8 +225,7 @@ class Jobs:
         One that is not done passes to this job, unless another job announced it less than `in_flight` ago.
         """
         with self.database.writing() as connection:
-            new = insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
-            if new:
+            if _begin(connection, key, job_id, now):
                 return None
             row = connection.execute(select(effects).where(effects.c.key == key).with_for_update()).one()
             known = Effect(**row._mapping)
@@ -344,6 +333,10 @@ def _free(now: datetime) -> ColumnElement[bool]:
     beside = (_OTHERS.c.conversation == jobs.c.conversation, _OTHERS.c.id != jobs.c.id)
     runs = exists().where(*beside, _OTHERS.c.state == JobState.LEASED, _OTHERS.c.lease_until > now)
     return and_(or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now)), ~held, ~runs)
+
+
+def _begin(connection: Connection, key: str, job_id: str, now: datetime) -> bool:
+    return insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
 
 
 def _effect(connection: Connection, key: str) -> Effect | None:

@@ -23,7 +23,17 @@ from memory.model import (
     period_of,
 )
 from memory.store import pools, totals
-from memory.store.database import Database, Row, in_batches, insert_new, insert_several, load, row_of
+from memory.store.database import (
+    Database,
+    Noun,
+    Row,
+    in_batches,
+    insert_new,
+    insert_several,
+    known_among,
+    load,
+    row_of,
+)
 from memory.store.documents import Documents, document_row, upsert
 from memory.store.evidence import MILLION, QUORUM
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
@@ -46,8 +56,7 @@ class Ledger:
         """Append a decision; False when its id is known."""
         names = ("kind", "repository", "label", "family", "place", "after")
         state = {name: getattr(decision.state, name) for name in names}
-        with self.database.writing() as connection:
-            return insert_new(connection, decisions, row_of(decisions, decision, **state))
+        return self.database.insert(decisions, row_of(decisions, decision, **state))
 
     def append_outcome(self, outcome: Outcome, contributions: Iterable[Contribution]) -> bool:
         """Append a verdict of the tests; False, and nothing added, when this decision's outcome is known."""
@@ -93,8 +102,7 @@ class Ledger:
             return len(new)
 
     def decision(self, decision_id: str) -> Decision | None:
-        query = select(decisions.c.body).where(decisions.c.id == decision_id)
-        return next(iter(self.database.nouns(Decision, query)), None)
+        return self.database.noun(Decision, select(decisions.c.body).where(decisions.c.id == decision_id))
 
     def decisions_about(self, subject: str) -> list[Decision]:
         """Decisions about one finding's fingerprint, oldest first."""
@@ -108,11 +116,10 @@ class Ledger:
         """The last decision in a repository, if there is any."""
         query = select(decisions.c.body).where(decisions.c.repository == repository)
         newest = query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(1)
-        return next(iter(self.database.nouns(Decision, newest)), None)
+        return self.database.noun(Decision, newest)
 
     def outcome(self, decision_id: str) -> Outcome | None:
-        query = select(outcomes.c.body).where(outcomes.c.decision_id == decision_id)
-        return next(iter(self.database.nouns(Outcome, query)), None)
+        return self.database.noun(Outcome, select(outcomes.c.body).where(outcomes.c.decision_id == decision_id))
 
     def signals(self, decision_id: str) -> list[Signal]:
         """All signals about a decision, retractions included, oldest first."""
@@ -137,11 +144,9 @@ class Ledger:
         on_label = func.count().filter(decisions.c.label == label)
         query = select(func.count(), on_label).select_from(signals).join(decisions)
         given = (signals.c.actor == teacher, signals.c.created_at > since, signals.c.kind.in_(map(str, kinds)))
-        with self.database.reading() as connection:
-            row = connection.execute(
-                query.where(*given, signals.c.retracts == "", signals.c.weight_millionths > 0)
-            ).one()
-        return row[0], row[1]
+        query = query.where(*given, signals.c.retracts == "", signals.c.weight_millionths > 0)
+        ((of_all, of_label),) = self.database.rows(query)
+        return of_all, of_label
 
     def standing(
         self, *, teacher: int | None = None, repository: str = "", decision_id: str = ""
@@ -151,20 +156,18 @@ class Ledger:
         query = query.where(signals.c.retracts == "", signals.c.weight_millionths > 0, ~_taken_back())
         if teacher is not None:
             query = query.where(signals.c.actor == teacher)
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                _about(query, repository, decision_id).order_by(signals.c.created_at, signals.c.id)
-            )
-            return tuple((load(Decision, decision), load(Signal, signal)) for decision, signal in rows)
+        query = query.order_by(signals.c.created_at, signals.c.id)
+        return self._with_decisions(Signal, _about(query, repository, decision_id))
 
     def judged(self, *, repository: str = "", decision_id: str = "") -> tuple[tuple[Decision, Outcome], ...]:
         """Outcomes that were not withdrawn, with their decisions, oldest first; narrowed by what is given."""
         withdrawn = select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
         query = select(decisions.c.body, outcomes.c.body).join_from(outcomes, decisions).where(~withdrawn)
         query = query.order_by(outcomes.c.created_at, outcomes.c.decision_id)
-        with self.database.reading() as connection:
-            rows = connection.execute(_about(query, repository, decision_id))
-            return tuple((load(Decision, decision), load(Outcome, outcome)) for decision, outcome in rows)
+        return self._with_decisions(Outcome, _about(query, repository, decision_id))
+
+    def _with_decisions(self, kind: type[Noun], query: Select[str, str]) -> tuple[tuple[Decision, Noun], ...]:
+        return tuple((load(Decision, decision), load(kind, body)) for decision, body in self.database.rows(query))
 
     def accounts(self, login: str) -> list[int]:
         """The ids of accounts that taught under this name, as it was written then."""
@@ -241,9 +244,8 @@ class Ledger:
     def signal_counts(self) -> dict[SignalKind, int]:
         """How many signals of each kind there are, less those that were taken back."""
         given = func.sum(case((signals.c.retracts == "", 1), else_=-1))
-        with self.database.reading() as connection:
-            rows = connection.execute(select(signals.c.kind, given).group_by(signals.c.kind).order_by(signals.c.kind))
-            return {SignalKind(kind): int(count) for kind, count in rows}
+        query = select(signals.c.kind, given).group_by(signals.c.kind).order_by(signals.c.kind)
+        return {SignalKind(kind): int(count) for kind, count in self.database.rows(query)}
 
     def with_feedback(
         self, kind: TaskKind, *, since: datetime | None = None, limit: int | None = None
@@ -259,7 +261,7 @@ class Ledger:
 
     def known(self, decision_ids: Iterable[str]) -> set[str]:
         with self.database.reading() as connection:
-            return _known(connection, decision_ids)
+            return known_among(connection, decision_ids, decisions.c.id)
 
 
 def _oldest_first() -> Select[str]:
@@ -291,8 +293,7 @@ class PolicyEvents:
 
     def append(self, event: PolicyEvent) -> bool:
         """Append an event; False, and nothing added, when its id is known."""
-        with self.database.writing() as connection:
-            return insert_new(connection, policy_events, row_of(policy_events, event))
+        return self.database.insert(policy_events, row_of(policy_events, event))
 
     def all(self) -> list[PolicyEvent]:
         """Every event, oldest first."""
@@ -300,15 +301,8 @@ class PolicyEvents:
         return self.database.nouns(PolicyEvent, query)
 
 
-def _known(connection: Connection, ids: Iterable[str]) -> set[str]:
-    known: set[str] = set()
-    for batch in in_batches(sorted(set(ids))):
-        known |= set(connection.execute(select(decisions.c.id).where(decisions.c.id.in_(batch))).scalars())
-    return known
-
-
 def _require_decisions(connection: Connection, ids: Iterable[str]) -> None:
     """Raise StoreError unless each of these decisions is in the ledger."""
     wanted = set(ids)
-    for missing in sorted(wanted - _known(connection, wanted)):
+    for missing in sorted(wanted - known_among(connection, wanted, decisions.c.id)):
         raise StoreError(f"no decision {missing}; append the decision before what came of it")

@@ -42,6 +42,7 @@ from memory.store.evidence import (
     decayed,
     pool_of_all,
     pool_of_one,
+    pools_of_each,
     sums_for,
 )
 from memory.store.tables import cells, pools
@@ -138,13 +139,10 @@ def replace(connection: Connection, sums: Sums) -> None:
 
 
 def _rows_of(cell_key: CellKey, rows: Mapping[EvidenceKey, Sum], period: int) -> Iterator[tuple[str | int, ...]]:
-    of: dict[str, dict[Contributor, Sum]] = {}
     now = decayed(rows, period)
-    for contributor, each in now.items():
-        of.setdefault(contributor[0], {})[contributor] = each
-    for key in _keys(cell_key, of):
-        made = pool_of_all(now) if key[-1] == EVERY_REPOSITORY else pool_of_one(of[key[-1]])
-        yield (*key, period, *made)
+    own = pools_of_each(now)
+    for key in _keys(cell_key, own):
+        yield (*key, period, *(pool_of_all(now) if key[-1] == EVERY_REPOSITORY else own[key[-1]]))
 
 
 def _recomputed(connection: Connection, periods: Mapping[PoolKey, int]) -> dict[PoolKey, Pool]:

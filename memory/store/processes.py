@@ -88,15 +88,12 @@ class Heartbeats:
     def last(self) -> dict[str, tuple[datetime, datetime]]:
         """Of each kind of process the latest heartbeat, and until when one of them counts as alive."""
         query = select(heartbeats.c.kind, func.max(heartbeats.c.at), func.max(heartbeats.c.until))
-        with self.database.reading() as connection:
-            found = connection.execute(query.group_by(heartbeats.c.kind)).all()
-        return {kind: (at, until) for kind, at, until in found}
+        return {kind: (at, until) for kind, at, until in self.database.rows(query.group_by(heartbeats.c.kind))}
 
     def alive(self, now: datetime) -> dict[str, int]:
         """Of each kind how many processes count as alive."""
         query = select(heartbeats.c.kind, func.count()).where(heartbeats.c.until >= now).group_by(heartbeats.c.kind)
-        with self.database.reading() as connection:
-            return dict(connection.execute(query).all())
+        return dict(self.database.rows(query))
 
 
 FORGOTTEN_AFTER = timedelta(days=1)
@@ -132,8 +129,7 @@ class Measured:
         """Measure, values of its labels, and value, of all that counts now."""
         query = select(measures.c.name, measures.c.labels, measures.c.value)
         query = query.where(or_(measures.c.until.is_(None), measures.c.until >= now))
-        with self.database.reading() as connection:
-            found = connection.execute(query.order_by(measures.c.name, measures.c.labels)).all()
+        found = self.database.rows(query.order_by(measures.c.name, measures.c.labels))
         return [(name, tuple(json.loads(labels)), value) for name, labels, value in found]
 
     def table_rows(self) -> dict[str, int]:

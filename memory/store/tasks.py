@@ -33,8 +33,7 @@ class Tasks:
 
     def add(self, task: Task) -> bool:
         """Store a task; False, and nothing changed, when its id is known."""
-        with self.database.writing() as connection:
-            return insert_new(connection, tasks, row_of(tasks, task, status="", summary=""))
+        return self.database.insert(tasks, row_of(tasks, task, status="", summary=""))
 
     def add_attempt(self, task_id: str, attempt: Attempt) -> bool:
         """Store a task's next attempt; False when the attempt of its decision is known. Raises StoreError for no task."""
@@ -111,8 +110,7 @@ class Posts:
 
     def add(self, post: Post) -> bool:
         """Remember a post; False, and nothing changed, when this (repository, kind, github_id) is known."""
-        with self.database.writing() as connection:
-            return insert_new(connection, posts, row_of(posts, post))
+        return self.database.insert(posts, row_of(posts, post))
 
     def find(self, repository: str, kind: PostKind, github_id: int) -> Post | None:
         """The post with this id on GitHub."""
@@ -143,11 +141,9 @@ class Posts:
         return self.database.scalars(query)
 
     def unwatch(self, repository: str, kind: PostKind, github_id: int) -> None:
-        """Stop watching a post."""
         self._watch(False, _is(repository, kind, github_id))
 
     def unwatch_all(self, repository: str) -> None:
-        """Stop watching all posts of a repository."""
         self._watch(False, posts.c.repository == repository)
 
     def watch_again(self, repository: str, number: int) -> None:
@@ -186,9 +182,8 @@ class Posts:
 
     def _where(self, *conditions: ColumnElement[bool]) -> list[Post]:
         query = select(posts.c.body, posts.c.watched).where(*conditions)
-        with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(posts.c.created_at, posts.c.github_id)).all()
-        return [replace(load(Post, row.body), watched=row.watched) for row in rows]
+        rows = self.database.rows(query.order_by(posts.c.created_at, posts.c.github_id))
+        return [replace(load(Post, body), watched=watched) for body, watched in rows]
 
     def _sightings(self, *conditions: ColumnElement[bool]) -> list[Sighting]:
         query = select(sightings.c.body).where(*conditions)

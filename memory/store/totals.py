@@ -6,33 +6,13 @@ Everything is an integer in millionths, so no order of adding matters: a rebuild
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Integer,
-    and_,
-    case,
-    cast,
-    delete,
-    func,
-    or_,
-    select,
-    text,
-)
+from sqlalchemy import ColumnElement, Connection, Integer, and_, case, cast, delete, func, or_, select, text
 
 from memory.model import PERIOD, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store import pools
 from memory.store.bulk import BulkInsert
 from memory.store.database import dialect_insert, in_batches
-from memory.store.evidence import (
-    CELL_COLUMNS,
-    EVIDENCE_COLUMNS,
-    MILLION,
-    Sums,
-    cell_of,
-    decayed,
-    pool_of_all,
-)
+from memory.store.evidence import CELL_COLUMNS, EVIDENCE_COLUMNS, MILLION, Sums, cell_of, decayed, pool_of_all
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
 _COLUMNS = (*CELL_COLUMNS, *EVIDENCE_COLUMNS, "weight", "value")

@@ -28,8 +28,6 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedRows:
-    """How many rows were pruned."""
-
     deliveries: int
     jobs: int
     effects: int

@@ -15,8 +15,7 @@ from inline_snapshot import snapshot
 
 from bot.cli import backtest_output, history_output
 from bot.cli.history_output import MAX_LINES
-from memory.history.backtest import HistoryTooShort, backtest
-from memory.history.conclusion import Verdict
+from memory.history.backtest import HistoryTooShort, Verdict, backtest
 from memory.history.lessons import PathClass, lessons
 from memory.model import Action, Fate, PastFinding, Severity
 from memory.policy.learner import Learner
