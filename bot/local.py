@@ -213,7 +213,10 @@ def _apply(patch: str, tree: Path, path: Path) -> None:
         if target.resolve() != path.resolve() / name or now != before:
             raise BadInput(f"{target} changed while the repair ran; the patch was not applied, run again")
     for name, text in texts.items():
-        _write(path / name, text)
+        try:
+            _write(path / name, text)
+        except OSError as error:
+            raise BadInput(f"cannot write {path / name}: {error.strerror}; the patch was not applied") from error
 
 
 def _write(target: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, NoReturn, Self, TextIO, TypeVar
 
@@ -75,6 +76,15 @@ def refusing() -> Iterator[None]:
         yield
     except (ApprenticeError, StoreError) as error:
         refuse(str(error), error)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """The same where a file of the user's cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        refuse(f"cannot write {path}: {error.strerror}", error)
 
 
 def refuse(line: str, cause: BaseException | None = None) -> NoReturn:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, print_line, print_result, refuse, refusing, repository_key
+from bot.cli.console import AsJson, command_context, print_line, print_result, refuse, refusing, repository_key, writing
 from memory.model import TaskKind
 from workers.redaction import redact
 
@@ -50,18 +50,19 @@ def export(
     dated = what not in (ExportKind.LEARNINGS, ExportKind.UPLIFT)
     if (since is not None and not dated) or (own_names and what is not ExportKind.LEARNINGS):
         refuse("--since goes with sft, dpo, kto and agent, --own-names with learnings")
-    if what is ExportKind.UPLIFT:
-        _export_uplift(file, repository, as_json=as_json)
-        return
-    if what is ExportKind.LEARNINGS:
-        _export_learnings(file, repository, own_names=own_names, as_json=as_json)
-        return
-    with refusing():
-        store = command_context().store
-        repository = [repository_key(store, each) for each in repository]
-        day = since.replace(tzinfo=UTC) if since else None
-        exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
-    print_line(asdict(exported), exported.text(), as_json=as_json)
+    with writing(file):
+        if what is ExportKind.UPLIFT:
+            _export_uplift(file, repository, as_json=as_json)
+            return
+        if what is ExportKind.LEARNINGS:
+            _export_learnings(file, repository, own_names=own_names, as_json=as_json)
+            return
+        with refusing():
+            store = command_context().store
+            repository = [repository_key(store, each) for each in repository]
+            day = since.replace(tzinfo=UTC) if since else None
+            exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
+        print_line(asdict(exported), exported.text(), as_json=as_json)
 
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:

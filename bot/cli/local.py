@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,7 +181,8 @@ def where(
     It reads the last commit and what came before it, and runs nothing.
     """
     with refusing():
-        found = located(path, sys.stdin.read() if text == "-" else text)
+        given = typer.get_binary_stream("stdin").read().decode(errors="replace") if text == "-" else text
+        found = located(path, given)
     print_page(as_document(found), lambda: lines(found), as_json=as_json)
 
 

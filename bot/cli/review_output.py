@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot.cli import json_output, report_formats
-from bot.cli.console import Detail, FailOn, Format, out, print_json
+from bot.cli.console import Detail, FailOn, Format, out, print_json, writing
 from bot.cli.fix_output import SHOWN, print_code, print_proof, print_question, print_some, unusual
 from bot.cli.review_report import lines_of, report_of
 from bot.cli.terminal import Terminal
@@ -80,17 +80,15 @@ def write(
     seconds: float = 0.0,
     detail: Detail = Detail.USUAL,
 ) -> int:
-    """Write the review in every format that is asked for; its exit code. Raises BadInput for a file that cannot be written.
+    """Write the review in every format that is asked for; its exit code. Ends where a file cannot be written.
 
     `seconds` and `detail` are for the text on standard output; a file has the time, and nothing is left out of it.
     """
     code = report_of(result).exit_code(fail_on)
     for path, format_ in files.items():
-        try:
+        with writing(path):
             # a link of this name is replaced and not followed, because a checkout may have brought it
             write_atomically(path, rendered(result, format_, code, seconds=seconds))
-        except OSError as error:
-            raise BadInput(f"cannot write {path}: {error.strerror}") from None
     if printed is Format.TEXT:
         print_reviewed(result, out, seconds=seconds, detail=detail)
     elif printed is Format.JSON:

@@ -93,6 +93,17 @@ def test_learnings_go_out_and_in_and_out_again(home: Path, tmp_path: Path) -> No
     assert (ran.code, "nothing was imported from" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize("what", ["learnings", "sft"])
+def test_a_directory_is_no_file_to_export_to(home: Path, tmp_path: Path, what: str) -> None:
+    """It is refused in one line, and nothing is left in it."""
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "kept").touch()
+    ran = apprentice(home, "export", what, target, "--repository", REPOSITORY)
+    assert (ran.code, ran.complaint()) == (2, f"cannot write {target}: Is a directory")
+    assert [each.name for each in target.iterdir()] == ["kept"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [("version: 1\nsource: a\nlessons: [*x]\n", "line 3: anchors and aliases"), (None, "No such file")],

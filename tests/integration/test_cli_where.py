@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from inline_snapshot import snapshot
+from typer.testing import CliRunner
 
+from bot.cli.main import app
 from tests.integration.command_line import SHOP, apprentice, apprentice_process, committed, git
 
 ISSUE = "The discount is not given at exactly 100.00"
@@ -54,6 +56,13 @@ def test_bad_input(tmp_path: Path) -> None:
     assert (ran.code, ran.complaint()) == (2, f"{tmp_path} is not inside a git repository; give the root of one")
     ran = apprentice(tmp_path, "where", " ", shop(tmp_path))
     assert (ran.code, ran.complaint()) == (2, "the text is empty; give the issue in words")
+
+
+def test_text_in_another_encoding(tmp_path: Path) -> None:
+    """What is not UTF-8 on standard input is read as far as it can be."""
+    ended = CliRunner().invoke(app, ["where", "-", str(shop(tmp_path))], input=ISSUE.encode() + b" caf\xe9")
+    assert (ended.exit_code, ended.exception) == (0, None)
+    assert "shop/till.py" in ended.stdout
 
 
 def test_no_commit(tmp_path: Path) -> None:

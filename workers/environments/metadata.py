@@ -247,8 +247,14 @@ def _poetry_specifier(text: str) -> str:
 
 
 def _caret(match: re.Match[str]) -> str:
-    major, minor = match[1], match[2] or "0"
-    below = f"{int(major) + 1}" if major != "0" else f"0.{int(minor) + 1}"
+    """The first part that is not zero may not grow, of zeros alone the last that is given."""
+    major, minor, patch = int(match[1]), int(match[2] or 0), re.match(r"\.(\d+)", match[3])
+    if major or not match[2]:
+        below = f"{major + 1}"
+    elif minor or not patch:
+        below = f"0.{minor + 1}"
+    else:
+        below = f"0.0.{int(patch[1]) + 1}"
     return f">={major}.{minor}{match[3]},<{below}"
 
 

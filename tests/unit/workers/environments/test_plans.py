@@ -282,6 +282,8 @@ far = {git = "https://example.com/x"}
 [tool.poetry.group.test.dependencies]
 mock = {version = "~4.0", extras = ["a"], markers = "python_version < '3.12'"}
 zero = "^0.3.1"
+any = "^0"
+patch = "^0.0.3"
 exact = "1.5"
 """
 SETUP = """
@@ -315,7 +317,13 @@ def test_poetry_is_translated(tmp_path: Path) -> None:
     """Its versions become those of PEP 440; what comes from elsewhere than an index is left out."""
     found = declared(TreeFiles(written(tmp_path, {"pyproject.toml": POETRY})))
     assert (found.python, found.dependencies, found.installable) == (">=3.8,<4", ("six>=1.2,<2",), True)
-    assert found.groups["test"] == ("mock[a]>=4.0,<4.1 ; python_version < '3.12'", "zero>=0.3.1,<0.4", "exact==1.5")
+    assert found.groups["test"] == (
+        "mock[a]>=4.0,<4.1 ; python_version < '3.12'",
+        "zero>=0.3.1,<0.4",
+        "any>=0.0,<1",
+        "patch>=0.0.3,<0.0.4",
+        "exact==1.5",
+    )
 
 
 def test_a_setup_py_is_read_and_not_run(tmp_path: Path) -> None:
