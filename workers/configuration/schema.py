@@ -18,8 +18,6 @@ from workers.configuration.path_patterns import is_under
 F = TypeVar("F", Finding, PastFinding)
 
 PATH = ".github/apprentice.yml"
-MOST = 100
-"""Entries of one list."""
 
 _CODE = re.compile(r"([A-Z]+)([0-9]*)")
 CATEGORIES = ("security", "correctness", "performance", "maintainability", "style")
@@ -34,6 +32,14 @@ Extra = Annotated[str, Meta(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]
 RequirementsFile = Annotated[str, Meta(max_length=200, pattern=r"^(?![/.])(?!.*\.\.)[A-Za-z0-9._/-]+\.(txt|in)$")]
 Patterns = tuple[Pattern, ...]
 RuleName = Annotated[str, Meta(pattern=r"^[A-Za-z][\w.-]{0,60}$")]
+
+
+def _list_of(what: str, description: str, *, most: int = 100) -> Meta:
+    return Meta(max_length=most, title=f"a list of {what}", description=description)
+
+
+def _switch(description: str) -> Meta:
+    return Meta(title="true or false", description=description)
 
 
 class RuleLevel(StrEnum):
@@ -61,18 +67,14 @@ class EnvironmentChoices(Struct, frozen=True, kw_only=True, forbid_unknown_field
     ] = ""
     extras: Annotated[
         tuple[Extra, ...],
-        Meta(
-            max_length=20,
-            title="a list of names such as [test]",
-            description="Extras of the project that the tests need.",
-        ),
+        _list_of("names such as [test]", "Extras of the project that the tests need.", most=20),
     ] = ()
     requirements: Annotated[
         tuple[RequirementsFile, ...],
-        Meta(
-            max_length=20,
-            title="a list of files such as [requirements/test.txt]",
-            description="Requirements files of the repository that the tests need.",
+        _list_of(
+            "files such as [requirements/test.txt]",
+            "Requirements files of the repository that the tests need.",
+            most=20,
         ),
     ] = ()
 
@@ -82,19 +84,11 @@ class PathChoices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     include: Annotated[
         Patterns,
-        Meta(
-            max_length=MOST,
-            title="a list of path patterns such as [src/**]",
-            description="Review and edit only files that match one of these.",
-        ),
+        _list_of("path patterns such as [src/**]", "Review and edit only files that match one of these."),
     ] = ()
     exclude: Annotated[
         Patterns,
-        Meta(
-            max_length=MOST,
-            title="a list of path patterns such as [docs, '*_pb2.py']",
-            description="Neither review nor edit files that match one of these.",
-        ),
+        _list_of("path patterns such as [docs, '*_pb2.py']", "Neither review nor edit files that match one of these."),
     ] = ()
 
     def hold(self, path: str) -> bool:
@@ -108,11 +102,7 @@ class RuleChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     severity: RuleSeverity = None
     only: Annotated[
         Patterns,
-        Meta(
-            max_length=MOST,
-            title="a list of path patterns such as [src/**]",
-            description="Report the rule only in files that match one of these.",
-        ),
+        _list_of("path patterns such as [src/**]", "Report the rule only in files that match one of these."),
     ] = ()
 
 
@@ -135,32 +125,17 @@ class RepairAndReviewLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class AutomaticReviews(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """What is reviewed without a command."""
 
-    opened: Annotated[
-        bool,
-        Meta(
-            title="true or false", description="Review a pull request when it is opened, reopened or ready for review."
-        ),
-    ] = True
-    pushes: Annotated[
-        bool, Meta(title="true or false", description="Review a pull request again when it is pushed to.")
-    ] = True
-    drafts: Annotated[bool, Meta(title="true or false", description="Review drafts.")] = False
-    forks: Annotated[bool, Meta(title="true or false", description="Review pull requests from forks.")] = True
+    opened: Annotated[bool, _switch("Review a pull request when it is opened, reopened or ready for review.")] = True
+    pushes: Annotated[bool, _switch("Review a pull request again when it is pushed to.")] = True
+    drafts: Annotated[bool, _switch("Review drafts.")] = False
+    forks: Annotated[bool, _switch("Review pull requests from forks.")] = True
     skip_labels: Annotated[
         tuple[Label, ...],
-        Meta(
-            max_length=MOST,
-            title="a list of labels such as [no-review]",
-            description="Do not review pull requests with one of these labels.",
-        ),
+        _list_of("labels such as [no-review]", "Do not review pull requests with one of these labels."),
     ] = ()
     skip_authors: Annotated[
         tuple[Label, ...],
-        Meta(
-            max_length=MOST,
-            title="a list of accounts such as ['dependabot[bot]']",
-            description="Do not review pull requests by these accounts.",
-        ),
+        _list_of("accounts such as ['dependabot[bot]']", "Do not review pull requests by these accounts."),
     ] = ()
 
 
@@ -168,11 +143,7 @@ class IssueAnswers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What happens with a new issue that has no failing test."""
 
     locate: Annotated[
-        bool,
-        Meta(
-            title="true or false",
-            description="Answer a new issue in words with the likely files, where maintainers find such answers useful.",
-        ),
+        bool, _switch("Answer a new issue in words with the likely files, where maintainers find such answers useful.")
     ] = False
 
 
@@ -204,11 +175,7 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
     reviews: AutomaticReviews = AutomaticReviews()
     issues: IssueAnswers = IssueAnswers()
     silent: Annotated[
-        bool,
-        Meta(
-            title="true or false",
-            description="Post nothing that no user asked for, but the check run. Commands are answered.",
-        ),
+        bool, _switch("Post nothing that no user asked for, but the check run. Commands are answered.")
     ] = False
 
     def kept(self, finding: F) -> F | None:
