@@ -179,7 +179,6 @@ def raw_of(candidate: ModelFinding, text: str) -> RawFinding:
         path=candidate.path,
         line=candidate.line,
         end_line=candidate.end_line,
-        column=1,
         tool=MODEL,
         rule=f"{MODEL}-{candidate.category.value}",
         category=candidate.category,

@@ -187,16 +187,13 @@ class AgentLoop:
         """Step until something ends the run; no end is raised."""
         try:
             while True:
-                self.step()
+                for call in self.query().calls:
+                    self.execute(call)
         except RunOver as over:
-            return self.ended(over.end, over.words)
+            end, words = over.end, over.words
         except ModelError as error:
-            return self.ended(_ENDS.get(type(error), RunEnd.UNAVAILABLE), str(error))
-
-    def step(self) -> None:
-        """One reply, and what it calls for."""
-        for call in self.query().calls:
-            self.execute(call)
+            end, words = _ENDS.get(type(error), RunEnd.UNAVAILABLE), str(error)
+        return AgentRun(end=end, words=words, steps=self.queried, messages=self.conversation.messages)
 
     def query(self) -> ModelReply:
         """The next reply of the model; one without a call is asked for one, twice."""
@@ -236,6 +233,3 @@ class AgentLoop:
         self.done.append(repeat)
         if self.done.count(repeat) >= MAX_REPEATS:
             raise RunOver(RunEnd.LOOPED, f"{call.name} {call.arguments[:200]}")
-
-    def ended(self, end: RunEnd, words: str) -> AgentRun:
-        return AgentRun(end=end, words=words, steps=self.queried, messages=self.conversation.messages)

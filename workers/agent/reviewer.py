@@ -60,7 +60,6 @@ def _relocated(sighting: Sighting, bare: Mapping[str, Sequence[str]]) -> RawFind
         path=path,
         line=at,
         end_line=end,
-        column=1,
         tool=MODEL,
         rule=finding.rule,
         category=Category(finding.category),

@@ -162,16 +162,8 @@ def newly_broken(current: ReviewRound, reviewed: Reviewed) -> frozenset[str]:
 def ended_rounds(tasks: list[StoredTask], task: Task) -> tuple[EndedRound, ...]:
     """The rounds of a pull request that ended, oldest first, without this one."""
     others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
-    kept = ((each.task.sha, json.loads(each.summary)) for each in others)
-    return tuple(
-        EndedRound(
-            sha=sha,
-            unread=round_["unread"],
-            broken=frozenset(round_.get("broken", ())),
-            silent=round_.get("silent", False),
-        )
-        for sha, round_ in kept
-    )
+    kept = ({**json.loads(each.summary), "sha": each.task.sha} for each in others)
+    return tuple(msgspec.convert(each, EndedRound) for each in kept)
 
 
 def key_of_push(repository: RepositoryRef, number: int, about: str, effect: str) -> str:

@@ -177,7 +177,7 @@ def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
 
 def is_severe(finding: Finding) -> bool:
     """Whether it is reported even on an old line, in a function that the change touches."""
-    security = finding.category == Category.SECURITY and finding.severity in (Severity.MAJOR, Severity.CRITICAL)
+    security = finding.category == Category.SECURITY and finding.severity in _GRAVE
     return security or finding.severity is Severity.CRITICAL
 
 
