@@ -294,17 +294,8 @@ def _mistake_annotations(current: ReviewRound) -> list[Annotation]:
     read, mistakes = current.mirror.read, current.configuration.mistakes
     if not mistakes or read(current.task.sha, PATH) != read(current.pull.base_sha, PATH):
         return []
-    return [
-        Annotation(
-            path=PATH,
-            start_line=each.line,
-            end_line=each.line,
-            annotation_level="warning",
-            message=words(each.text),
-            title="mistake in the configuration",
-        )
-        for each in mistakes
-    ]
+    title = "mistake in the configuration"
+    return [_annotated(PATH, (each.line, each.line), "warning", each.text, title) for each in mistakes]
 
 
 def post_skipped(job: ReviewPull, pull: PullRequest, why: str, context: JobContext, github: GitHub) -> None:
@@ -317,14 +308,8 @@ def post_skipped(job: ReviewPull, pull: PullRequest, why: str, context: JobConte
 
 
 def _annotation(finding: Finding) -> Annotation:
-    return Annotation(
-        path=finding.path,
-        start_line=finding.line,
-        end_line=finding.end_line,
-        annotation_level=reviews.ANNOTATION_LEVELS[finding.severity],
-        message=words(finding.message),
-        title=reviews.rule_name(finding),
-    )
+    level, title = reviews.ANNOTATION_LEVELS[finding.severity], reviews.rule_name(finding)
+    return _annotated(finding.path, (finding.line, finding.end_line), level, finding.message, title)
 
 
 def _test_annotations(broken: Sequence[BrokenTest]) -> list[Annotation]:
@@ -334,13 +319,19 @@ def _test_annotations(broken: Sequence[BrokenTest]) -> list[Annotation]:
         if test.path:
             places.setdefault((test.path, test.line), []).append(test)
     return [
-        Annotation(
-            path=path,
-            start_line=line,
-            end_line=line,
-            annotation_level="failure",
-            message=words(f"{tests[0].id}: {tests[0].error_type}: {tests[0].message}"),
-            title=f"{counted(len(tests), 'broken test')} through this line",
+        _annotated(
+            path,
+            (line, line),
+            "failure",
+            f"{tests[0].id}: {tests[0].error_type}: {tests[0].message}",
+            f"{counted(len(tests), 'broken test')} through this line",
         )
         for (path, line), tests in places.items()
     ]
+
+
+def _annotated(path: str, lines: tuple[int, int], level: str, message: str, title: str) -> Annotation:
+    first, last = lines
+    return Annotation(
+        path=path, start_line=first, end_line=last, annotation_level=level, message=words(message), title=title
+    )
