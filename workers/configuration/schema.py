@@ -4,8 +4,10 @@ A title says what a value looks like, a description what it does. No key widens 
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
@@ -13,7 +15,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memory.model import Finding, PastFinding, Severity
-from workers.configuration.path_patterns import is_under
 
 F = TypeVar("F", Finding, PastFinding)
 
@@ -199,6 +200,39 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
         name = next((name for name in (rule, *prefixes, category) if name in self.rules), "")
         chosen = self.rules.get(name, RuleChoice())
         return chosen if isinstance(chosen, RuleChoice) else RuleChoice(severity=chosen)
+
+
+def is_under(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a file, or a directory above it, matches one of the patterns."""
+    return any(_matches(pattern, path) for pattern in patterns)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """As in `.gitignore`, in time that grows with pattern and path alone: `*` matches within a name, `**` any directories.
+
+    A pattern without a slash before its end matches at any depth.
+    """
+    names = [name for name in pattern.split("/") if name]
+    if "/" not in pattern.rstrip("/"):
+        names = ["**", *names]
+    reached = _skipping({0}, names)
+    for part in path.split("/"):
+        reached = _skipping(
+            {at if names[at] == "**" else at + 1 for at in reached if at < len(names) and fnmatchcase(part, names[at])},
+            names,
+        )
+        if len(names) in reached:
+            return True
+    return False
+
+
+def _skipping(reached: set[int], names: list[str]) -> set[int]:
+    """The same positions, and those behind each `**`, which matches no directory too."""
+    found = set(reached)
+    for at, name in enumerate(names):
+        if at in found and name == "**":
+            found.add(at + 1)
+    return found
 
 
 NOTHING_CHOSEN = RepositoryConfiguration()
