@@ -22,15 +22,9 @@ GIT_SECONDS = 600
 
 _HARMLESS = (
     *("badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badTimezone", "gitmodulesMissing"),
-    *(
-        "gitmodulesName",
-        "gitmodulesPath",
-        "gitmodulesUpdate",
-        "gitmodulesUrl",
-        "missingEmail",
-        "missingSpaceBeforeDate",
-    ),
-    *("missingNameBeforeEmail", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate", "zeroPaddedFilemode"),
+    *("gitmodulesName", "gitmodulesPath", "gitmodulesUpdate", "gitmodulesUrl", "missingEmail"),
+    *("missingSpaceBeforeDate", "missingNameBeforeEmail", "missingSpaceBeforeEmail", "multipleAuthors"),
+    *("zeroPaddedDate", "zeroPaddedFilemode"),
 )
 """Faults of objects that old, honest histories have. No submodule is ever fetched."""
 
