@@ -158,7 +158,6 @@ class LlmEngine:
         return EngineUse(self._prover.runs.count, self._prover.seconds)
 
     def _run(self, strategy: Strategy, remembered: MemoryParts) -> AgentRun:
-        """The model's own loop."""
         checkout, options = self._checkout, self._options
         tools = (
             *reading(checkout, options.history),

@@ -82,8 +82,6 @@ def configuration_of(files: Iterable[ConfigurationFile]) -> RepositoryConfigurat
 
 
 class _Reading:
-    """One pass over a file."""
-
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
 

@@ -269,8 +269,7 @@ def missed(current: ReviewRound, reviewed: Reviewed, posted: Sequence[Finding]) 
 def _is_older(finding: Finding, change: Change) -> bool:
     """Whether all lines of a finding were there before the change."""
     file = change.file(finding.path)
-    own = range(finding.line, finding.end_line + 1)
-    return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
+    return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(finding.lines))
 
 
 def _seen_then(current: ReviewRound, last: EndedRound, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:

@@ -271,4 +271,4 @@ def _new(
 
 
 def _is_on(finding: Finding, file: FileChange) -> bool:
-    return not file.added_lines.isdisjoint(range(finding.line, finding.end_line + 1))
+    return not file.added_lines.isdisjoint(finding.lines)

@@ -183,7 +183,7 @@ def is_severe(finding: Finding) -> bool:
 
 def is_on(finding: Finding, changed: Mapping[str, frozenset[int]]) -> bool:
     """Whether it is on one of these lines, by path."""
-    return not changed.get(finding.path, frozenset()).isdisjoint(range(finding.line, finding.end_line + 1))
+    return not changed.get(finding.path, frozenset()).isdisjoint(finding.lines)
 
 
 def beside(
