@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
-from memory.parsing import parsed
+from memory.parsing import functions_in
 from memory.store.database import dump, load
 from workers.configuration.schema import PATH
 from workers.diffs import parse_diff, patched
@@ -46,10 +45,7 @@ MAX_LENGTH = 20_000
 def issue_test(body: str) -> str | None:
     """The first Python block that parses and defines a pytest test; None where there is none."""
     for code in _blocks(body):
-        tree = parsed(code) if len(code) <= MAX_LENGTH else None
-        nodes = ast.walk(tree) if tree else ()
-        functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-        if any(function.name.startswith("test") for function in functions):
+        if len(code) <= MAX_LENGTH and any(each.name.startswith("test") for each in functions_in(code)):
             return code
     return None
 
