@@ -234,9 +234,8 @@ def _post_check(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> N
     still, changed = len(plan.repeated) + len(plan.back) + reviewed.findings_over, reviewed.change.files
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
     tried = current.may_run_tests and not untried
-    clean = changed and not plan.new and not still and not reviewed.not_read and tried
     wrong = configuration.wrong(current.configuration.mistakes, current.configuration.of_owner)
-    clean = clean and not wrong
+    clean = changed and not plan.new and not still and not reviewed.not_read and tried and not wrong
     title = reviews.check_title(
         reviewed, findings=len(plan.new) + still, untested=not current.may_run_tests, wrong=wrong
     )
