@@ -187,13 +187,17 @@ class AgentLoop:
         """Step until something ends the run; no end is raised."""
         try:
             while True:
-                for call in self.query().calls:
-                    self.execute(call)
+                self.step()
         except RunOver as over:
             end, words = over.end, over.words
         except ModelError as error:
             end, words = _ENDS.get(type(error), RunEnd.UNAVAILABLE), str(error)
         return AgentRun(end=end, words=words, steps=self.queried, messages=self.conversation.messages)
+
+    def step(self) -> None:
+        """One reply, and what it calls for."""
+        for call in self.query().calls:
+            self.execute(call)
 
     def query(self) -> ModelReply:
         """The next reply of the model; one without a call is asked for one, twice."""
