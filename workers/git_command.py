@@ -52,7 +52,7 @@ SAFE = {
 class GitCommandFailed(CannotRun):
     """A git command failed. `written` is all that it wrote about that; the text has its last line."""
 
-    def __init__(self, text: str, written: str = "") -> None:
+    def __init__(self, text: str, written: str) -> None:
         super().__init__(text)
         self.written = written
 

@@ -80,7 +80,7 @@ class LlmOptions:
     seconds: float
     steps: int
     attempts: int = 3
-    strategies: tuple[str, ...] = (EMBEDDED, *STRATEGIES)
+    strategies: tuple[str, ...]
     history: History | None = None
     guidance: str = ""
     images: tuple[Image, ...] = ()

@@ -54,9 +54,9 @@ class Assignment:
     suspects: Sequence[Suspect]
     tests: Mapping[str, str]
     report: str
-    code: str = ""
-    guidance: str = ""
-    images: tuple[Image, ...] = field(default=())
+    code: str
+    guidance: str
+    images: tuple[Image, ...] = ()
 
 
 def opening(system: str, assignment: Assignment, remembered: MemoryParts) -> tuple[ChatMessage, ...]:

@@ -79,12 +79,12 @@ class ReviewRound:
     earlier_findings: tuple[Sighting, ...]
     made: Mapping[str, Decision]
     may_run_tests: bool
-    may_ask_model: bool = True
-    earlier_rounds: tuple[EndedRound, ...] = ()
+    may_ask_model: bool
+    earlier_rounds: tuple[EndedRound, ...]
     known: EarlierFindings = field(default_factory=EarlierFindings)
     other_base: str = ""
     configuration: ReadConfiguration = field(default_factory=ReadConfiguration)
-    silent: bool = False
+    silent: bool
     running: int | None = None
 
     def key(self, effect: str) -> str:
@@ -144,7 +144,7 @@ def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]
         yield mirror.export(start, Path(scratch) / "base"), mirror.export(head, Path(scratch) / "head")
 
 
-def summary_of(reviewed: Reviewed, *, silent: bool = False) -> str:
+def summary_of(reviewed: Reviewed, *, silent: bool) -> str:
     """What is kept of a round that ended."""
     unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
     return json.dumps({"unread": unread, "broken": sorted(_broken(reviewed)), "silent": silent})

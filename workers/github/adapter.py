@@ -21,7 +21,6 @@ from workers.github.client import client, translated, translation
 from workers.github.pictures import pictures
 from workers.jobs import RepositoryRef
 from workers.ports import (
-    SECONDS_BETWEEN_WRITES,
     Annotation,
     BranchHead,
     Image,
@@ -68,7 +67,7 @@ class GitHub:
         token: Callable[[], str],
         own: OwnAccount,
         *,
-        seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
+        seconds_between_writes: float,
     ) -> None:
         self._base_url = base_url
         self._ref = repository
@@ -150,7 +149,7 @@ class GitHub:
                 return self._ours(self._repository.get_pull(number).get_review_comments(), marker)
             return self._ours(self._repository.get_issue(number).get_comments(), marker)
 
-    def delete_comment(self, comment_id: int, *, thread: int = 0) -> None:
+    def delete_comment(self, comment_id: int, *, thread: int) -> None:
         """Delete a comment of ours; one that is gone is no error."""
         where = "pulls" if thread else "issues"
         with translated("deleting a comment of ours"), suppress(UnknownObjectException):
@@ -233,7 +232,7 @@ class GitHub:
         title: str,
         summary: str,
         annotations: Sequence[Annotation],
-        running: int | None = None,
+        running: int | None,
     ) -> int:
         """Create a completed check run on `sha`, or complete the `running` one; its id."""
         run = {

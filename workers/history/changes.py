@@ -50,7 +50,7 @@ def positions(directory: Path, tip: str) -> dict[str, int]:
 
 
 def changes(
-    directory: Path, tip: str, places: dict[str, int], *, after: str = "", paths: tuple[str, ...]
+    directory: Path, tip: str, places: dict[str, int], *, after: str, paths: tuple[str, ...]
 ) -> Iterator[PastChange]:
     """The changes up to `tip` that touch `paths`, oldest first; those after the commit `after`, where one is given."""
     span = f"{after}..{tip}" if after else tip

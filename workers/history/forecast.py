@@ -250,8 +250,8 @@ class HistoryForecast:
     files: tuple[HotFile, ...]
     new_rules: Mapping[Severity, Action]
     not_asked: tuple[str, ...]
-    rejections: VerdictExample | None = None
-    acceptances: VerdictExample | None = None
+    rejections: VerdictExample | None
+    acceptances: VerdictExample | None
 
     @property
     def share(self) -> tuple[float, float]:

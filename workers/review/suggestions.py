@@ -118,7 +118,7 @@ class SuggestionDraft:
     seen: FindingWithFix
     suggestion: Suggestion
     text: str
-    inert: bool = False
+    inert: bool
 
     @property
     def path(self) -> str:
