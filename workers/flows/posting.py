@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memory.model import Action, Finding, Post, PostKind, Sighting
+from memory.model import Action, Finding, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
 from workers.errors import CannotRun, Forbidden, NoAccess
@@ -121,8 +121,8 @@ def _posted(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> int:
             current.pull.number, sha=current.task.sha, body=body, comments=inline
         ),
         find=lambda: next(iter(current.github.reviews(current.pull.number, marker(key))), None),
-        look_again=lambda kept: RemoveDuplicate(
-            repository=current.job.repository, number=current.pull.number, key=key, kept=kept, review=True
+        look_again=partial(
+            RemoveDuplicate, repository=current.job.repository, number=current.pull.number, key=key, review=True
         ),
     )
 
@@ -156,17 +156,8 @@ def _watch(current: ReviewRound, review: int, decided: Decided, repair: RepairSu
     for comment, body in current.github.review_comments(current.pull.number, review).items():
         fingerprint = marked(body)
         if fingerprint in decisions:
-            current.context.store.posts.add(
-                Post(
-                    repository=current.job.repository.key,
-                    kind=PostKind.REVIEW_COMMENT,
-                    number=current.pull.number,
-                    github_id=comment,
-                    decision_ids=(decisions[fingerprint],),
-                    fingerprint=fingerprint,
-                    created_at=current.context.clock(),
-                )
-            )
+            about = (decisions[fingerprint],)
+            current.context.watch(current.task, PostKind.REVIEW_COMMENT, comment, about, fingerprint)
 
 
 def _close_resolved(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
+from memory.model import EMBEDDED, Attempt, PostKind, Task, TaskKind
 from memory.parsing import functions_in
 from memory.store.database import dump, load
 from workers.configuration.schema import PATH
@@ -321,16 +321,7 @@ def _watch(request: RepairRequest, kind: PostKind, github_id: int, attempt: Atte
     """Remember what a verdict on a post is about: the choice of the strategy, and that of the engine, if there was one."""
     made = context.store.ledger.decisions_of_task(request.task.id)
     engine = (each.id for each in made if each.chosen == EMBEDDED and not attempt.by_model)
-    context.store.posts.add(
-        Post(
-            repository=request.task.repository,
-            kind=kind,
-            number=github_id if kind is PostKind.FIX_PULL else request.job.number,
-            github_id=github_id,
-            decision_ids=(attempt.decision_id, *engine),
-            created_at=context.clock(),
-        )
-    )
+    context.watch(request.task, kind, github_id, (attempt.decision_id, *engine))
 
 
 def _proven(repaired: Repaired) -> Attempt:
