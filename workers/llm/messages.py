@@ -96,14 +96,11 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """A model's reply; `micros` is its cost in millionths of a US dollar, 0 where no price is set."""
-
     text: str
     calls: tuple[ToolCall, ...]
     finish: FinishReason
     usage: TokenUsage
     model: str
-    micros: int = 0
 
 
 class Model(Protocol):
