@@ -12,14 +12,7 @@ from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, NearMiss
 from memory.store.documents import Trajectory
 from workers.agent.checkout import Checkout, checked
 from workers.agent.loop import MODEL_MISSING, AgentLoop, AgentRun, ModelConversation, RunEnd, finish
-from workers.agent.prompt_context import (
-    Assignment,
-    MemoryContext,
-    MemoryParts,
-    code_around,
-    opening,
-    recalling,
-)
+from workers.agent.prompt_context import Assignment, MemoryContext, MemoryParts, code_around, opening, recalling
 from workers.agent.tools import History, Toolset, described, editing, reading, testing, tool
 from workers.diffs import unified
 from workers.llm.errors import ModelError

@@ -20,15 +20,7 @@ from workers.github.auth import OwnAccount
 from workers.github.client import client, translated, translation
 from workers.github.pictures import pictures
 from workers.jobs import RepositoryRef
-from workers.ports import (
-    Annotation,
-    BranchHead,
-    Image,
-    InlineComment,
-    PullRequest,
-    ReviewThread,
-    UserReaction,
-)
+from workers.ports import Annotation, BranchHead, Image, InlineComment, PullRequest, ReviewThread, UserReaction
 
 CHECK_NAME = "Apprentice"
 RUNNING, COMPLETED = "in_progress", "completed"
