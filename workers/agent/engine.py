@@ -140,8 +140,7 @@ class LlmEngine:
             head = f"{failure.error_type}: {visible_text(failure.message)[:300]}"
             without_pictures = [{**asdict(message), "images": len(message.images)} for message in run.messages]
             kept = Trajectory(
-                text="\n".join([head, *calls, attempt.patch]),
-                messages=json.dumps(without_pictures, ensure_ascii=False),
+                text="\n".join([head, *calls, attempt.patch]), messages=json.dumps(without_pictures, ensure_ascii=False)
             )
             store.trajectories.add(decision.id, kept, owner=task.repository, now=decision.created_at)
 

@@ -67,8 +67,7 @@ class EnvironmentChoices(Struct, frozen=True, kw_only=True, forbid_unknown_field
         Meta(pattern=r"^(3\.[0-9]{1,2})?$", title="a Python version such as 3.12", description="Python of the tests."),
     ] = ""
     extras: Annotated[
-        tuple[Extra, ...],
-        _list_of("names such as [test]", "Extras of the project that the tests need.", most=20),
+        tuple[Extra, ...], _list_of("names such as [test]", "Extras of the project that the tests need.", most=20)
     ] = ()
     requirements: Annotated[
         tuple[RequirementsFile, ...],
@@ -84,8 +83,7 @@ class PathChoices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """Which files Apprentice reviews and edits."""
 
     include: Annotated[
-        Patterns,
-        _list_of("path patterns such as [src/**]", "Review and edit only files that match one of these."),
+        Patterns, _list_of("path patterns such as [src/**]", "Review and edit only files that match one of these.")
     ] = ()
     exclude: Annotated[
         Patterns,
@@ -102,8 +100,7 @@ class RuleChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     severity: RuleSeverity = None
     only: Annotated[
-        Patterns,
-        _list_of("path patterns such as [src/**]", "Report the rule only in files that match one of these."),
+        Patterns, _list_of("path patterns such as [src/**]", "Report the rule only in files that match one of these.")
     ] = ()
 
 
