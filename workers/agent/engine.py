@@ -16,7 +16,7 @@ from workers.agent.prompt_context import Assignment, MemoryContext, MemoryParts,
 from workers.agent.tools import History, Toolset, described, editing, reading, testing, tool
 from workers.diffs import unified
 from workers.llm.errors import ModelError
-from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
+from workers.llm.messages import FinishReason, Model, ModelRequest, Tier, first_messages
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.redaction import redact
@@ -252,10 +252,7 @@ def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Agent
         data("verdict", facts),
         data("your last words", truncated(run.words, 1_000)),
     ]
-    messages = (
-        ChatMessage(role=ChatRole.SYSTEM, text=prompt("reflect")),
-        ChatMessage(role=ChatRole.USER, text="\n\n".join(material)),
-    )
+    messages = first_messages(prompt("reflect"), "\n\n".join(material))
     try:
         reply = model.reply(ModelRequest(messages=messages, purpose="reflect", tier=Tier.WEAK, max_tokens=400))
     except ModelError:

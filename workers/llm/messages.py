@@ -54,6 +54,11 @@ class ChatMessage:
     images: tuple[Image, ...] = ()
 
 
+def first_messages(system: str, user: str, images: tuple[Image, ...] = ()) -> tuple[ChatMessage, ...]:
+    """The instructions and the task, which begin a conversation."""
+    return ChatMessage(role=ChatRole.SYSTEM, text=system), ChatMessage(role=ChatRole.USER, text=user, images=images)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """A tool's description for the model; `parameters` is a JSON schema of an object."""
