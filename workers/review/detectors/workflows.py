@@ -113,13 +113,11 @@ def _risks(path: str, delta: Delta) -> list[RawFinding]:
 def _head_checkouts(file: _File) -> Iterator[RawFinding]:
     if (trigger := file.trigger(_PRIVILEGED)) is None:
         return
+    message = f"`{trigger}` runs with this repository's secrets, and this checks out code from outside under it."
     for step in file.steps():
         reference = _entries(step.get("with")).get("ref")
         if _text_of(step.get("uses")).startswith("actions/checkout@") and _HEAD_REF.search(_text_of(reference)):
             lines = file.added_in(reference) or file.added_in(file.on)
-            message = (
-                f"`{trigger}` runs with this repository's secrets, and this checks out code from outside under it."
-            )
             yield from (_finding(file, line, HEAD_CHECKOUT, Severity.CRITICAL, message) for line in lines[:1])
 
 
@@ -143,13 +141,11 @@ def _untrusted(line: str) -> str:
 
 
 def _permissions(file: _File) -> Iterator[RawFinding]:
+    message = "Every step gets a token that may write everything; name the few permissions that are needed."
     for holder in (file.root, *file.jobs()):
         permissions = _entries(holder).get("permissions")
-        if _text_of(permissions) == "write-all":
-            message = "Every step gets a token that may write everything; name the few permissions that are needed."
-            yield from (
-                _finding(file, line, WRITE_ALL, Severity.MAJOR, message) for line in file.added_in(permissions)[:1]
-            )
+        lines = file.added_in(permissions)[:1] if _text_of(permissions) == "write-all" else ()
+        yield from (_finding(file, line, WRITE_ALL, Severity.MAJOR, message) for line in lines)
 
 
 def _unpinned(file: _File) -> Iterator[RawFinding]:
@@ -198,10 +194,10 @@ def _prints(source: str) -> bool:
 def _self_hosted(file: _File) -> Iterator[RawFinding]:
     if (trigger := file.trigger(_PUBLIC)) is None:
         return
+    message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
     for job in file.jobs():
         runner = _entries(job).get("runs-on")
         if "self-hosted" in _words(runner) | _words(_entries(runner).get("labels")):
-            message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
             lines = file.added_in(runner) or [n for n in file.added_in(file.on) if trigger in file.lines[n - 1]]
             yield from (_finding(file, line, SELF_HOSTED, Severity.MAJOR, message) for line in lines[:1])
 
