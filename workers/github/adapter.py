@@ -111,8 +111,13 @@ class GitHub:
         return known or Permission.NONE
 
     def _permission(self, actor: Actor) -> Permission | None:
-        answer = self._found(f"{self._path}/collaborators/{quote(actor.login)}/permission")
-        return _permission(answer, actor) if answer else None
+        answer = self._found(f"{self._path}/collaborators/{quote(actor.login)}/permission") or {}
+        if (answer.get("user") or {}).get("id") != actor.id:
+            return None
+        role = answer.get("role_name") or answer.get("permission")
+        known = {p.value for p in Permission}
+        # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
+        return Permission(role if role in known else answer.get("permission", "none"))
 
     def _found(self, path: str, **query: int) -> Any | None:  # noqa: ANN401 - JSON
         try:
@@ -358,15 +363,6 @@ def _pull(pull: GitHubPull) -> PullRequest:
         labels=tuple(each["name"] for each in pull.raw_data.get("labels", ())),
         locked=pull.raw_data.get("locked", False),
     )
-
-
-def _permission(answer: dict[str, Any], actor: Actor) -> Permission | None:
-    if (answer.get("user") or {}).get("id") != actor.id:
-        return None
-    role = answer.get("role_name") or answer.get("permission")
-    known = {p.value for p in Permission}
-    # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
-    return Permission(role if role in known else answer.get("permission", "none"))
 
 
 def _inline(comment: InlineComment) -> dict[str, str | int]:
