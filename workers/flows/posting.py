@@ -171,13 +171,13 @@ def _repairs_not_needed(current: ReviewRound, reviewed: Reviewed) -> list[str]:
     """The repairs that earlier rounds suggested, where no test is broken any more."""
     if reviewed.tests is None or reviewed.tests.broken or not reviewed.tests.ran:
         return []
-    posts = current.context.store.posts.on(current.job.repository.key, current.pull.number)
-    remarks = [post for post in posts if post.kind is PostKind.REVIEW_COMMENT]
-    decisions = [current.context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
+    store = current.context.store
     return [
         post.fingerprint
-        for post, decision in zip(remarks, decisions, strict=True)
-        if decision is not None and decision.task_id.endswith(REPAIR_OF_REVIEW)
+        for post in store.posts.on(current.job.repository.key, current.pull.number)
+        if post.kind is PostKind.REVIEW_COMMENT
+        and (decision := store.ledger.decision(post.decision_ids[0]))
+        and decision.task_id.endswith(REPAIR_OF_REVIEW)
     ]
 
 
