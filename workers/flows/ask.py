@@ -24,7 +24,6 @@ from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, LocateIssue, ShareLearnings
 from workers.localisation.locate import Located, locate
 from workers.messages import conversation, locating
-from workers.messages.conversation import web_root
 from workers.messages.markdown import SKIP_CI
 from workers.ports import BranchHead
 
@@ -272,7 +271,7 @@ def _answer_or_not(job: LocateIssue, task: Task, found: Located, github: GitHub,
     context.store.tasks.finish(task.id, decision.chosen, "")
     if decision.chosen != ANSWER:
         return
-    root = f"{web_root(context.settings.github_url)}/{job.repository.full_name}"
+    root = f"{conversation.web_root(context.settings.github_url)}/{job.repository.full_name}"
     text = locating.answer(found, root=root, decision=decision.id, bot_name=context.settings.bot_name)
     comment = post_comment(job.number, text, f"{task.id}:answer", context, github)
     context.watch(task, PostKind.ISSUE_COMMENT, comment, (decision.id,))
