@@ -36,9 +36,8 @@ from memory.history.backtest import (
 from memory.intervals import Numbers
 from memory.model import PastFinding
 from memory.store import open_store
-from workers.history.asked_rules import asked_rules
 from workers.history.changes import Blobs
-from workers.history.learn import settled
+from workers.history.learn import asked_rules, settled
 from workers.sandbox.bubblewrap import Bubblewrap
 
 _CANDIDATES = (

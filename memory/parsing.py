@@ -117,6 +117,12 @@ def parsed(text: str | bytes) -> ast.Module | None:
             return None
 
 
+def functions_in(text: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function, method and inner function of a text; none of one that cannot be read."""
+    tree = parsed(text)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)] if tree else []
+
+
 def older(text: str, error: SyntaxError) -> OlderModule | None:
     """A module that ends with this error in older syntax; None where the line with the error shows nothing newer.
 

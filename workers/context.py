@@ -56,12 +56,8 @@ class Context:
     def configured(self, configuration: RepositoryConfiguration) -> Self:
         """This context as a repository's own file wants it. Its limits count where they are below the operator's."""
         given, limits = self.settings, configuration.limits
-        seconds = given.budget_seconds if limits.repair_seconds is None else limits.repair_seconds
-        comments = given.max_comments if limits.comments is None else limits.comments
-        narrowed = {
-            "budget_seconds": min(given.budget_seconds, seconds),
-            "max_comments": min(given.max_comments, comments),
-        }
+        chosen = {"budget_seconds": limits.repair_seconds, "max_comments": limits.comments}
+        narrowed = {name: min(getattr(given, name), most) for name, most in chosen.items() if most is not None}
         return replace(self, configuration=configuration, settings=given.model_copy(update=narrowed))
 
     def for_task(self, key: str) -> Self:

@@ -104,9 +104,8 @@ class Mirror:
             listed = self._run("ls-remote", SERVE_FROM_DISK, self._url, ref).split()
         except GitCommandFailed as error:
             raise _translation(f"{self._url} could not be read", error) from error
-        tips = dict(
-            zip(listed[1::2], listed[::2], strict=True)
-        )  # of every ref that ends so, as `refs/heads/a/refs/heads/b`
+        # Of every ref that ends so, as `refs/heads/a/refs/heads/b`.
+        tips = dict(zip(listed[1::2], listed[::2], strict=True))
         if (tip := tips.get(os.fsencode(ref))) is None:
             raise Gone(f"the branch {branch} is no longer at {self._url}")
         return tip.decode()

@@ -22,15 +22,9 @@ GIT_SECONDS = 600
 
 _HARMLESS = (
     *("badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badTimezone", "gitmodulesMissing"),
-    *(
-        "gitmodulesName",
-        "gitmodulesPath",
-        "gitmodulesUpdate",
-        "gitmodulesUrl",
-        "missingEmail",
-        "missingSpaceBeforeDate",
-    ),
-    *("missingNameBeforeEmail", "missingSpaceBeforeEmail", "multipleAuthors", "zeroPaddedDate", "zeroPaddedFilemode"),
+    *("gitmodulesName", "gitmodulesPath", "gitmodulesUpdate", "gitmodulesUrl", "missingEmail"),
+    *("missingSpaceBeforeDate", "missingNameBeforeEmail", "missingSpaceBeforeEmail", "multipleAuthors"),
+    *("zeroPaddedDate", "zeroPaddedFilemode"),
 )
 """Faults of objects that old, honest histories have. No submodule is ever fetched."""
 
@@ -58,7 +52,7 @@ SAFE = {
 class GitCommandFailed(CannotRun):
     """A git command failed. `written` is all that it wrote about that; the text has its last line."""
 
-    def __init__(self, text: str, written: str = "") -> None:
+    def __init__(self, text: str, written: str) -> None:
         super().__init__(text)
         self.written = written
 

@@ -14,14 +14,8 @@ from workers.errors import CannotRun
 
 OURS = frozenset(
     {
-        "apprentice.db",
-        "apprentice.db-shm",
-        "apprentice.db-wal",
-        "broker",
-        "environments",
-        "mint.sock",
-        "mirrors",
-        "scratch",
+        *("apprentice.db", "apprentice.db-shm", "apprentice.db-wal", "broker"),
+        *("environments", "mint.sock", "mirrors", "scratch"),
     }
 )
 

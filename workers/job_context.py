@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from structlog.contextvars import bind_contextvars
 
-from memory.model import Task, TaskKind
+from memory.model import Post, PostKind, Task, TaskKind
 from memory.model.jobs import LeasedJob
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
@@ -52,7 +52,7 @@ class Effects:
         *,
         make: Callable[[], int],
         find: Callable[[], int | None],
-        look_again: Callable[[int], Job] | None = None,
+        look_again: Callable[..., Job] | None = None,
     ) -> int:
         """The id of the post or pull request made under `key`: made now, or found if an earlier worker made it and died.
 
@@ -69,7 +69,7 @@ class Effects:
             raise Unavailable("another job is doing the same", seconds=wait.total_seconds())
         found = None if begun is None else find()
         made = self._made(make, find) if found is None else found
-        later = rows(key, [look_again(made)]) if begun is not None and look_again else ()
+        later = rows(key, [look_again(kept=made)]) if begun is not None and look_again else ()
         now = self.clock()
         follow_ups = [replace(row, run_after=now + LATE) for row in later]
         jobs.complete_effect(key, str(made), now, follow_ups=follow_ups)
@@ -145,6 +145,20 @@ class JobContext(Context):
         mirror = self.mirror(repository, github)
         mirror.fetch(stored.task.sha)
         return stored.task, mirror
+
+    def watch(self, task: Task, kind: PostKind, post: int, decisions: tuple[str, ...], fingerprint: str = "") -> None:
+        """Remember the decisions that a post is about, so that feedback on the post reaches them."""
+        self.store.posts.add(
+            Post(
+                repository=task.repository,
+                kind=kind,
+                number=post if kind is PostKind.FIX_PULL else task.number,
+                github_id=post,
+                decision_ids=decisions,
+                fingerprint=fingerprint,
+                created_at=self.clock(),
+            )
+        )
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""

@@ -39,7 +39,9 @@ def fail(line: str) -> None:
 
 def _configure(*, as_json: bool) -> None:
     handler = _RedactingHandler(sys.stderr)
-    handler.setFormatter(_formatter(*([_as_json()] if as_json else [_spelled_out, _for_terminals()])))
+    handler.setFormatter(
+        _formatter(*([structlog.processors.JSONRenderer()] if as_json else [_spelled_out, _for_terminals()]))
+    )
     handler.addFilter(lambda record: record.name == OURS or record.levelno >= logging.WARNING)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OURS).setLevel(logging.INFO)
@@ -134,10 +136,6 @@ def _spelled_out(_logger: WrappedLogger, _method: str, record: EventDict) -> Eve
 
 def _escaped(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else found[0].encode("unicode_escape").decode()
-
-
-def _as_json() -> structlog.processors.JSONRenderer:
-    return structlog.processors.JSONRenderer()
 
 
 def _for_terminals() -> structlog.dev.ConsoleRenderer:

@@ -139,9 +139,8 @@ def _forms(secret: str) -> Iterator[str]:
     yield from (json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
         yield from (quoted, re.sub("%..", lambda found: found[0].lower(), quoted))
-    for before in range(
-        3
-    ):  # base64 depends on how many bytes are before it; its first and last digit on the neighbours
+    # Base64 depends on how many bytes are before it; its first and last digit on the neighbours.
+    for before in range(3):
         encoded = b64encode(bytes(before) + raw).decode()[-(-8 * before // 6) : 8 * (before + len(raw)) // 6]
         yield from (encoded, encoded.translate(_URL_SAFE))
 

@@ -109,8 +109,7 @@ def uncommitted_files(root: Path, progress: Callable[[str], None]) -> dict[str, 
     Raises BadInput for more than MAX_UNCOMMITTED files.
     """
     config = _without_filters(root) | _ignored_everywhere(root)
-    shape = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "-z")
-    changed = run_git("diff", *shape, "HEAD", at=root, config=config).split(b"\0")
+    changed = run_git("diff", *_NAMES, "HEAD", at=root, config=config).split(b"\0")
     new = run_git("ls-files", "--others", "--exclude-standard", "-z", at=root, config=config).split(b"\0")
     names = [os.fsdecode(name) for name in (*changed, *new) if name]
     if len(names) > MAX_UNCOMMITTED:

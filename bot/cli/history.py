@@ -47,9 +47,8 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
 def _forecast(name: str, tip: str, mirror: Mirror, context: Context) -> HistoryForecast:
     from memory.plain_yaml import BadYaml
     from workers.flows.reviewed_change import known_lessons, learnings_of
-    from workers.history.asked_rules import asked_rules
     from workers.history.forecast import PostingRules, history_forecast
-    from workers.history.learn import settled
+    from workers.history.learn import asked_rules, settled
 
     try:
         learnings = learnings_of(mirror, tip, context)
@@ -84,8 +83,7 @@ def backtest(
     from bot.cli import backtest_output
     from memory.history.backtest import HistoryTooShort
     from memory.history.backtest import backtest as replayed
-    from workers.history.asked_rules import asked_rules
-    from workers.history.learn import settled
+    from workers.history.learn import asked_rules, settled
 
     with refusing():
         context = command_context()

@@ -51,6 +51,10 @@ class Finding:
     own_linter: bool = False
 
     @property
+    def lines(self) -> range:
+        return range(self.line, self.end_line + 1)
+
+    @property
     def proven(self) -> bool:
         """Whether its suggestion was applied and tested."""
         return self.suggestion is not None and self.suggestion.proof is not None

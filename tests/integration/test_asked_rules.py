@@ -9,7 +9,7 @@ import pytest
 from benchmarks.history import is_selected
 from memory.model import PastFinding, Severity
 from tests.unit.memory.history.pasts import past
-from workers.history.asked_rules import AskedRules, asked_rules
+from workers.history.learn import AskedRules, asked_rules
 from workers.review.detectors.linters import Ruff
 from workers.review.project_options import RuffOptions
 from workers.sandbox.bubblewrap import Bubblewrap

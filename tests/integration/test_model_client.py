@@ -78,7 +78,6 @@ def test_the_servers_word_on_model_and_usage_is_taken(store: Store, stream: bool
         reply = spoken.client.reply(ASK)
     assert reply.model == "toy-1"
     assert (reply.usage.prompt, reply.usage.cached, reply.usage.completion, reply.usage.estimated) == (10, 6, 4, False)
-    assert reply.micros == 4 * 2 + 3 + 40
     assert (spoken.spent().calls, spoken.spent().prompt, spoken.spent().micros) == (1, 10, 51)
 
 

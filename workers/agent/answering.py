@@ -9,7 +9,7 @@ from msgspec import Meta
 from workers.agent.checkout import Checkout, ToolFailed, checked, existing
 from workers.agent.loop import AgentLoop, ModelConversation, RunEnd, RunOver
 from workers.agent.tools import History, Toolset, reading, tool
-from workers.llm.messages import ChatMessage, ChatRole, Model
+from workers.llm.messages import Model, first_messages
 from workers.llm.prompt_text import data, prompt, rendered_text
 
 STEPS = 15
@@ -52,11 +52,10 @@ def answer(
 
     parts = [data(source, text, code=True) for source, text in about]
     asked = "\n\n".join([*parts, f"# The question\n{data('question', rendered_text(question))}"])
-    opening = (ChatMessage(role=ChatRole.SYSTEM, text=prompt("answer")), ChatMessage(role=ChatRole.USER, text=asked))
     run = AgentLoop(
         model=model,
         tools=Toolset([*reading(checkout, history), tool(reply)]),
-        conversation=ModelConversation(opening, purpose="answer"),
+        conversation=ModelConversation(first_messages(prompt("answer"), asked), purpose="answer"),
         steps=STEPS,
         deadline=deadline,
         progress=progress,

@@ -47,9 +47,8 @@ class Checkout:
     def read(self, path: str) -> str:
         """The text of a file as it is with the edits; raises ToolFailed when it is none that may be read."""
         path = self.named(path)
-        if path in self._edited:
-            return self._edited[path]
-        return self._added_tests[path] if path in self._added_tests else self.original(path)
+        made = self._added_tests | self._edited
+        return made[path] if path in made else self.original(path)
 
     def original(self, path: str) -> str:
         """The text of a file as the commit has it."""
@@ -131,7 +130,7 @@ class Checkout:
         """Raise ToolFailed where no new file can be: the name is none, or something else is in its place."""
         if not _NEW_FILE.fullmatch(path):
             raise ToolFailed(f"{path!r} is no name for a new file: letters, digits, `_`, `-` and `.` alone")
-        made = {*self._edited, *self._added_tests}
+        made = self._added_tests | self._edited
         above = [str(parent) for parent in PurePosixPath(path).parents]
         if any(name in made or (self._tree / name).is_file() for name in above):
             raise ToolFailed(f"{path} would lie below a file")

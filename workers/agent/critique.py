@@ -25,7 +25,7 @@ from workers.agent.findings import (
     shortened,
 )
 from workers.llm.errors import ModelError
-from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest, Tier
+from workers.llm.messages import Model, ModelRequest, Tier, first_messages
 from workers.llm.prompt_text import PROMPTS, data, prompt
 from workers.llm.structured import ask_for
 from workers.review.detectors.detector import MODEL
@@ -127,10 +127,7 @@ def criticised(
     if not liked:
         return CritiqueResult(kept=())
     material = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
-    messages = (
-        ChatMessage(role=ChatRole.SYSTEM, text=prompt("critique", principles=constitution)),
-        ChatMessage(role=ChatRole.USER, text=material),
-    )
+    messages = first_messages(prompt("critique", principles=constitution), material)
     ask = ModelRequest(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MAX_TOKENS)
     try:
         return judged(liked, ask_for(model, ask, CritiqueVerdicts).verdicts)

@@ -12,18 +12,11 @@ from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, NearMiss
 from memory.store.documents import Trajectory
 from workers.agent.checkout import Checkout, checked
 from workers.agent.loop import MODEL_MISSING, AgentLoop, AgentRun, ModelConversation, RunEnd, finish
-from workers.agent.prompt_context import (
-    Assignment,
-    MemoryContext,
-    MemoryParts,
-    code_around,
-    opening,
-    recalling,
-)
+from workers.agent.prompt_context import Assignment, MemoryContext, MemoryParts, code_around, opening, recalling
 from workers.agent.tools import History, Toolset, described, editing, reading, testing, tool
 from workers.diffs import unified
 from workers.llm.errors import ModelError
-from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
+from workers.llm.messages import FinishReason, Model, ModelRequest, Tier, first_messages
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.redaction import redact
@@ -80,7 +73,7 @@ class LlmOptions:
     seconds: float
     steps: int
     attempts: int = 3
-    strategies: tuple[str, ...] = (EMBEDDED, *STRATEGIES)
+    strategies: tuple[str, ...]
     history: History | None = None
     guidance: str = ""
     images: tuple[Image, ...] = ()
@@ -147,8 +140,7 @@ class LlmEngine:
             head = f"{failure.error_type}: {visible_text(failure.message)[:300]}"
             without_pictures = [{**asdict(message), "images": len(message.images)} for message in run.messages]
             kept = Trajectory(
-                text="\n".join([head, *calls, attempt.patch]),
-                messages=json.dumps(without_pictures, ensure_ascii=False),
+                text="\n".join([head, *calls, attempt.patch]), messages=json.dumps(without_pictures, ensure_ascii=False)
             )
             store.trajectories.add(decision.id, kept, owner=task.repository, now=decision.created_at)
 
@@ -158,7 +150,6 @@ class LlmEngine:
         return EngineUse(self._prover.runs.count, self._prover.seconds)
 
     def _run(self, strategy: Strategy, remembered: MemoryParts) -> AgentRun:
-        """The model's own loop."""
         checkout, options = self._checkout, self._options
         tools = (
             *reading(checkout, options.history),
@@ -261,10 +252,7 @@ def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Agent
         data("verdict", facts),
         data("your last words", truncated(run.words, 1_000)),
     ]
-    messages = (
-        ChatMessage(role=ChatRole.SYSTEM, text=prompt("reflect")),
-        ChatMessage(role=ChatRole.USER, text="\n\n".join(material)),
-    )
+    messages = first_messages(prompt("reflect"), "\n\n".join(material))
     try:
         reply = model.reply(ModelRequest(messages=messages, purpose="reflect", tier=Tier.WEAK, max_tokens=400))
     except ModelError:

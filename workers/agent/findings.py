@@ -101,7 +101,6 @@ LONGEST_FINDING = 40
 """Lines of a finding; one on more is shown on its first line."""
 
 LONGEST_REPLACEMENT = 40
-_NO_LINES: frozenset[int] = frozenset()
 
 
 def checked(
@@ -130,7 +129,7 @@ def same_place(one: ModelFinding, other: ModelFinding | RawFinding) -> bool:
 
 
 def _candidate(reported: ReportedFinding, delta: Delta, described: bool) -> ModelFinding | None:
-    lines, added = _shown_lines(delta.head.sources[reported.path]), delta.added.get(reported.path, _NO_LINES)
+    lines, added = _shown_lines(delta.head.sources[reported.path]), delta.added.get(reported.path, frozenset())
     line = _place(reported, lines, added)
     title = shortened(reported.title, LONGEST_TITLE)
     if line is None or not title:
@@ -179,7 +178,6 @@ def raw_of(candidate: ModelFinding, text: str) -> RawFinding:
         path=candidate.path,
         line=candidate.line,
         end_line=candidate.end_line,
-        column=1,
         tool=MODEL,
         rule=f"{MODEL}-{candidate.category.value}",
         category=candidate.category,

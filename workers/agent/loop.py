@@ -189,9 +189,10 @@ class AgentLoop:
             while True:
                 self.step()
         except RunOver as over:
-            return self.ended(over.end, over.words)
+            end, words = over.end, over.words
         except ModelError as error:
-            return self.ended(_ENDS.get(type(error), RunEnd.UNAVAILABLE), str(error))
+            end, words = _ENDS.get(type(error), RunEnd.UNAVAILABLE), str(error)
+        return AgentRun(end=end, words=words, steps=self.queried, messages=self.conversation.messages)
 
     def step(self) -> None:
         """One reply, and what it calls for."""
@@ -236,6 +237,3 @@ class AgentLoop:
         self.done.append(repeat)
         if self.done.count(repeat) >= MAX_REPEATS:
             raise RunOver(RunEnd.LOOPED, f"{call.name} {call.arguments[:200]}")
-
-    def ended(self, end: RunEnd, words: str) -> AgentRun:
-        return AgentRun(end=end, words=words, steps=self.queried, messages=self.conversation.messages)

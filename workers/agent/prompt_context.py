@@ -15,7 +15,7 @@ from memory.skills import Skill, current, usable
 from memory.store import Store
 from memory.store.documents import Trajectory
 from workers.agent.tools import Tool, numbered, tool
-from workers.llm.messages import ChatMessage, ChatRole
+from workers.llm.messages import ChatMessage, first_messages
 from workers.llm.prompt_text import data, rendered_text, truncated
 from workers.ports import Image
 from workers.repair.candidates import Suspect
@@ -54,9 +54,9 @@ class Assignment:
     suspects: Sequence[Suspect]
     tests: Mapping[str, str]
     report: str
-    code: str = ""
-    guidance: str = ""
-    images: tuple[Image, ...] = field(default=())
+    code: str
+    guidance: str
+    images: tuple[Image, ...] = ()
 
 
 def opening(system: str, assignment: Assignment, remembered: MemoryParts) -> tuple[ChatMessage, ...]:
@@ -78,8 +78,7 @@ def opening(system: str, assignment: Assignment, remembered: MemoryParts) -> tup
     if assignment.guidance:
         parts.append(f"# What the user who asked for this says\n{data('guidance', rendered_text(assignment.guidance))}")
     parts += memory(assignment, remembered)
-    task = ChatMessage(role=ChatRole.USER, text="\n\n".join(parts), images=assignment.images)
-    return (ChatMessage(role=ChatRole.SYSTEM, text=system), task)
+    return first_messages(system, "\n\n".join(parts), assignment.images)
 
 
 def code_around(suspects: Sequence[Suspect], sources: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from workers.agent.findings import (
 from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.diffs import split_lines
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
-from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
+from workers.llm.messages import Model, ModelRequest, first_messages
 from workers.llm.prompt_text import data, prompt, rendered_text, truncated
 from workers.llm.structured import ask_for
 from workers.review.detectors.detector import MODEL, Category, Delta, Detection, RawFinding
@@ -60,7 +60,6 @@ def _relocated(sighting: Sighting, bare: Mapping[str, Sequence[str]]) -> RawFind
         path=path,
         line=at,
         end_line=end,
-        column=1,
         tool=MODEL,
         rule=finding.rule,
         category=Category(finding.category),
@@ -156,10 +155,8 @@ class ModelReviewer:
     def _ask(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
         """One request, or two where one is too long. Raises what leaves no hope for the other parts."""
         code = "\n\n".join(page.text for page in part)
-        messages = (  # what both passes share comes first, for prompt caches
-            ChatMessage(role=ChatRole.SYSTEM, text=prompt("review", most=MAX_FINDINGS)),
-            ChatMessage(role=ChatRole.USER, text=f"{code}\n\n{context}" if context else code),
-        )
+        text = f"{code}\n\n{context}" if context else code  # what both passes share comes first, for prompt caches
+        messages = first_messages(prompt("review", most=MAX_FINDINGS), text)
         request = ModelRequest(messages=messages, purpose="review", max_tokens=MAX_TOKENS)
         try:
             reported = ask_for(self.model, request, ReportedFindings).findings

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memory.plain_yaml import BadYaml, bad_at, plain, root_of
-from workers.configuration.path_patterns import what_instead
 from workers.configuration.schema import (
     CATEGORIES,
     SECURITY_RULES,
@@ -83,8 +82,6 @@ def configuration_of(files: Iterable[ConfigurationFile]) -> RepositoryConfigurat
 
 
 class _Reading:
-    """One pass over a file."""
-
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
 
@@ -192,7 +189,19 @@ def _rule_meant(name: str) -> str:
 def _instead(node: yaml.Node, wrong: yaml.Node, wanted: Any) -> str:  # noqa: ANN401  a type
     """What to write for a pattern in a list of them, where that is known."""
     is_pattern = wrong is not node and wrong.id == "scalar" and get_args(wanted)[0] == Patterns
-    return what_instead(wrong.value) if is_pattern else ""
+    return _pattern_instead(wrong.value) if is_pattern else ""
+
+
+def _pattern_instead(pattern: str) -> str:
+    """What to write for a pattern that would match nothing, or every file; empty where that is not known."""
+    if pattern.startswith("!"):
+        return "no pattern begins with !; list the paths that are meant"
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if not names:
+        return f"{pattern!r} holds no name; write ** for every file"
+    is_rooted = "/" in pattern.rstrip("/") and len(names) == 1
+    path = f"{'/' * is_rooted}{'/'.join(names)}"
+    return f"write {path!r}, without `.`" if "." in pattern.split("/") else ""
 
 
 def _within(node: yaml.Node, error: str) -> yaml.Node:

@@ -4,8 +4,10 @@ A title says what a value looks like, a description what it does. No key widens 
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
@@ -13,13 +15,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memory.model import Finding, PastFinding, Severity
-from workers.configuration.path_patterns import is_under
 
 F = TypeVar("F", Finding, PastFinding)
 
 PATH = ".github/apprentice.yml"
-MOST = 100
-"""Entries of one list."""
 
 _CODE = re.compile(r"([A-Z]+)([0-9]*)")
 CATEGORIES = ("security", "correctness", "performance", "maintainability", "style")
@@ -34,6 +33,14 @@ Extra = Annotated[str, Meta(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]
 RequirementsFile = Annotated[str, Meta(max_length=200, pattern=r"^(?![/.])(?!.*\.\.)[A-Za-z0-9._/-]+\.(txt|in)$")]
 Patterns = tuple[Pattern, ...]
 RuleName = Annotated[str, Meta(pattern=r"^[A-Za-z][\w.-]{0,60}$")]
+
+
+def _list_of(what: str, description: str, *, most: int = 100) -> Meta:
+    return Meta(max_length=most, title=f"a list of {what}", description=description)
+
+
+def _switch(description: str) -> Meta:
+    return Meta(title="true or false", description=description)
 
 
 class RuleLevel(StrEnum):
@@ -60,19 +67,14 @@ class EnvironmentChoices(Struct, frozen=True, kw_only=True, forbid_unknown_field
         Meta(pattern=r"^(3\.[0-9]{1,2})?$", title="a Python version such as 3.12", description="Python of the tests."),
     ] = ""
     extras: Annotated[
-        tuple[Extra, ...],
-        Meta(
-            max_length=20,
-            title="a list of names such as [test]",
-            description="Extras of the project that the tests need.",
-        ),
+        tuple[Extra, ...], _list_of("names such as [test]", "Extras of the project that the tests need.", most=20)
     ] = ()
     requirements: Annotated[
         tuple[RequirementsFile, ...],
-        Meta(
-            max_length=20,
-            title="a list of files such as [requirements/test.txt]",
-            description="Requirements files of the repository that the tests need.",
+        _list_of(
+            "files such as [requirements/test.txt]",
+            "Requirements files of the repository that the tests need.",
+            most=20,
         ),
     ] = ()
 
@@ -81,20 +83,11 @@ class PathChoices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """Which files Apprentice reviews and edits."""
 
     include: Annotated[
-        Patterns,
-        Meta(
-            max_length=MOST,
-            title="a list of path patterns such as [src/**]",
-            description="Review and edit only files that match one of these.",
-        ),
+        Patterns, _list_of("path patterns such as [src/**]", "Review and edit only files that match one of these.")
     ] = ()
     exclude: Annotated[
         Patterns,
-        Meta(
-            max_length=MOST,
-            title="a list of path patterns such as [docs, '*_pb2.py']",
-            description="Neither review nor edit files that match one of these.",
-        ),
+        _list_of("path patterns such as [docs, '*_pb2.py']", "Neither review nor edit files that match one of these."),
     ] = ()
 
     def hold(self, path: str) -> bool:
@@ -107,12 +100,7 @@ class RuleChoice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     severity: RuleSeverity = None
     only: Annotated[
-        Patterns,
-        Meta(
-            max_length=MOST,
-            title="a list of path patterns such as [src/**]",
-            description="Report the rule only in files that match one of these.",
-        ),
+        Patterns, _list_of("path patterns such as [src/**]", "Report the rule only in files that match one of these.")
     ] = ()
 
 
@@ -135,32 +123,17 @@ class RepairAndReviewLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class AutomaticReviews(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """What is reviewed without a command."""
 
-    opened: Annotated[
-        bool,
-        Meta(
-            title="true or false", description="Review a pull request when it is opened, reopened or ready for review."
-        ),
-    ] = True
-    pushes: Annotated[
-        bool, Meta(title="true or false", description="Review a pull request again when it is pushed to.")
-    ] = True
-    drafts: Annotated[bool, Meta(title="true or false", description="Review drafts.")] = False
-    forks: Annotated[bool, Meta(title="true or false", description="Review pull requests from forks.")] = True
+    opened: Annotated[bool, _switch("Review a pull request when it is opened, reopened or ready for review.")] = True
+    pushes: Annotated[bool, _switch("Review a pull request again when it is pushed to.")] = True
+    drafts: Annotated[bool, _switch("Review drafts.")] = False
+    forks: Annotated[bool, _switch("Review pull requests from forks.")] = True
     skip_labels: Annotated[
         tuple[Label, ...],
-        Meta(
-            max_length=MOST,
-            title="a list of labels such as [no-review]",
-            description="Do not review pull requests with one of these labels.",
-        ),
+        _list_of("labels such as [no-review]", "Do not review pull requests with one of these labels."),
     ] = ()
     skip_authors: Annotated[
         tuple[Label, ...],
-        Meta(
-            max_length=MOST,
-            title="a list of accounts such as ['dependabot[bot]']",
-            description="Do not review pull requests by these accounts.",
-        ),
+        _list_of("accounts such as ['dependabot[bot]']", "Do not review pull requests by these accounts."),
     ] = ()
 
 
@@ -168,11 +141,7 @@ class IssueAnswers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What happens with a new issue that has no failing test."""
 
     locate: Annotated[
-        bool,
-        Meta(
-            title="true or false",
-            description="Answer a new issue in words with the likely files, where maintainers find such answers useful.",
-        ),
+        bool, _switch("Answer a new issue in words with the likely files, where maintainers find such answers useful.")
     ] = False
 
 
@@ -204,11 +173,7 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
     reviews: AutomaticReviews = AutomaticReviews()
     issues: IssueAnswers = IssueAnswers()
     silent: Annotated[
-        bool,
-        Meta(
-            title="true or false",
-            description="Post nothing that no user asked for, but the check run. Commands are answered.",
-        ),
+        bool, _switch("Post nothing that no user asked for, but the check run. Commands are answered.")
     ] = False
 
     def kept(self, finding: F) -> F | None:
@@ -232,6 +197,39 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
         name = next((name for name in (rule, *prefixes, category) if name in self.rules), "")
         chosen = self.rules.get(name, RuleChoice())
         return chosen if isinstance(chosen, RuleChoice) else RuleChoice(severity=chosen)
+
+
+def is_under(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a file, or a directory above it, matches one of the patterns."""
+    return any(_matches(pattern, path) for pattern in patterns)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """As in `.gitignore`, in time that grows with pattern and path alone: `*` matches within a name, `**` any directories.
+
+    A pattern without a slash before its end matches at any depth.
+    """
+    names = [name for name in pattern.split("/") if name]
+    if "/" not in pattern.rstrip("/"):
+        names = ["**", *names]
+    reached = _skipping({0}, names)
+    for part in path.split("/"):
+        reached = _skipping(
+            {at if names[at] == "**" else at + 1 for at in reached if at < len(names) and fnmatchcase(part, names[at])},
+            names,
+        )
+        if len(names) in reached:
+            return True
+    return False
+
+
+def _skipping(reached: set[int], names: list[str]) -> set[int]:
+    """The same positions, and those behind each `**`, which matches no directory too."""
+    found = set(reached)
+    for at, name in enumerate(names):
+        if at in found and name == "**":
+            found.add(at + 1)
+    return found
 
 
 NOTHING_CHOSEN = RepositoryConfiguration()

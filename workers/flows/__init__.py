@@ -25,4 +25,3 @@ FLOWS: Mapping[type, Flow] = {
     jobs.ReportFailure: replies.report_failure,
     jobs.RemoveDuplicate: replies.remove_duplicate,
 }
-"""The flow of every type of job."""

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from memory.explain import explain
-from memory.model import Action, Actor, Decision, Post, PostKind, Task, TaskKind
+from memory.model import Action, Actor, Decision, PostKind, Task, TaskKind
 from memory.plain_yaml import BadYaml
 from memory.policy.issue_policy import ANSWER, asked_answer, decide_answer, state_of
 from memory.sharing import PATH, Learnings, harvest, merged, parse, render
@@ -24,7 +24,6 @@ from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, LocateIssue, ShareLearnings
 from workers.localisation.locate import Located, locate
 from workers.messages import conversation, locating
-from workers.messages.conversation import web_root
 from workers.messages.markdown import SKIP_CI
 from workers.ports import BranchHead
 
@@ -272,19 +271,10 @@ def _answer_or_not(job: LocateIssue, task: Task, found: Located, github: GitHub,
     context.store.tasks.finish(task.id, decision.chosen, "")
     if decision.chosen != ANSWER:
         return
-    root = f"{web_root(context.settings.github_url)}/{job.repository.full_name}"
+    root = f"{conversation.web_root(context.settings.github_url)}/{job.repository.full_name}"
     text = locating.answer(found, root=root, decision=decision.id, bot_name=context.settings.bot_name)
     comment = post_comment(job.number, text, f"{task.id}:answer", context, github)
-    context.store.posts.add(
-        Post(
-            repository=task.repository,
-            kind=PostKind.ISSUE_COMMENT,
-            number=job.number,
-            github_id=comment,
-            decision_ids=(decision.id,),
-            created_at=context.clock(),
-        )
-    )
+    context.watch(task, PostKind.ISSUE_COMMENT, comment, (decision.id,))
 
 
 def _decision(job: LocateIssue, task: Task, found: Located, context: JobContext) -> Decision:

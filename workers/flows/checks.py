@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -39,20 +40,15 @@ def begin_check(current: ReviewRound) -> int | None:
     result = current.context.store.jobs.effect(current.key("check"))
     if current.job.comment_id or (result is not None and result.done_at is not None):
         return None
-    sha, mark = current.task.sha, _mark(current.job, current.task.sha)
-
-    def late(kept: int) -> RemoveDuplicate:
-        repository, number = current.job.repository, current.job.number
-        return RemoveDuplicate(repository=repository, number=number, key=mark, kept=kept, check=sha)
-
+    job, sha, mark = current.job, current.task.sha, _mark(current.job, current.task.sha)
     with suppress(Forbidden):
         return current.context.effects.once(
             current.key("running"),
             make=lambda: current.github.begin_check(
                 sha=sha, external_id=mark, title=review.CHECK_RUNNING, summary=review.RUNNING
             ),
-            find=lambda: _running(current.job, sha, current.github),
-            look_again=late,
+            find=lambda: _running(job, sha, current.github),
+            look_again=partial(RemoveDuplicate, repository=job.repository, number=job.number, key=mark, check=sha),
         )
     return None
 

@@ -28,7 +28,7 @@ def file_at(mirror: Mirror, base: str) -> ConfigurationFile:
         content = mirror.read(base, PATH)
     except TooMuchForGit as error:
         return ConfigurationFile(mistakes=(Mistake(line=1, column=1, text=str(error)),))
-    return ConfigurationFile() if content is None else read_configuration(content)
+    return read_configuration(content or b"")
 
 
 def configuration_at(mirror: Mirror, base: str, repository: RepositoryRef, context: JobContext) -> ReadConfiguration:
@@ -36,14 +36,13 @@ def configuration_at(mirror: Mirror, base: str, repository: RepositoryRef, conte
 
     An owner's file that cannot be read stops nothing.
     """
-    own, owners, trouble = file_at(mirror, base), ConfigurationFile(), ""
+    own, content, trouble = file_at(mirror, base), None, ""
     try:
         content = context.defaults(repository)
     except CannotRun as reason:
         trouble = messages.OWNER_UNREAD
         context.progress(f"the owner's {PATH} was not read: {reason}")
-    else:
-        owners = ConfigurationFile() if content is None else read_configuration(content)
+    owners = read_configuration(content or b"")
     for mistake in owners.mistakes:
         context.progress(f"the owner's {PATH}, {mistake}")
     of_owner = trouble or (messages.owner_mistakes(owners.mistakes) if owners.mistakes else "")

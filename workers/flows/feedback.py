@@ -42,15 +42,7 @@ from workers.flows.rounds import REPAIR_OF_REVIEW, REVIEWED, cache_owner
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.job_context import JobContext
-from workers.jobs import (
-    POLLED_FOR,
-    Feedback,
-    Job,
-    PollReactions,
-    RepositoryRef,
-    SubjectKind,
-    TrackPull,
-)
+from workers.jobs import POLLED_FOR, Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
 
 if TYPE_CHECKING:

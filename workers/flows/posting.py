@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memory.model import Action, Finding, Post, PostKind, Sighting
+from memory.model import Action, Finding, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
 from workers.configuration.schema import PATH
 from workers.errors import CannotRun, Forbidden, NoAccess
@@ -121,8 +121,8 @@ def _posted(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> int:
             current.pull.number, sha=current.task.sha, body=body, comments=inline
         ),
         find=lambda: next(iter(current.github.reviews(current.pull.number, marker(key))), None),
-        look_again=lambda kept: RemoveDuplicate(
-            repository=current.job.repository, number=current.pull.number, key=key, kept=kept, review=True
+        look_again=partial(
+            RemoveDuplicate, repository=current.job.repository, number=current.pull.number, key=key, review=True
         ),
     )
 
@@ -156,17 +156,8 @@ def _watch(current: ReviewRound, review: int, decided: Decided, repair: RepairSu
     for comment, body in current.github.review_comments(current.pull.number, review).items():
         fingerprint = marked(body)
         if fingerprint in decisions:
-            current.context.store.posts.add(
-                Post(
-                    repository=current.job.repository.key,
-                    kind=PostKind.REVIEW_COMMENT,
-                    number=current.pull.number,
-                    github_id=comment,
-                    decision_ids=(decisions[fingerprint],),
-                    fingerprint=fingerprint,
-                    created_at=current.context.clock(),
-                )
-            )
+            about = (decisions[fingerprint],)
+            current.context.watch(current.task, PostKind.REVIEW_COMMENT, comment, about, fingerprint)
 
 
 def _close_resolved(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> None:
@@ -180,13 +171,13 @@ def _repairs_not_needed(current: ReviewRound, reviewed: Reviewed) -> list[str]:
     """The repairs that earlier rounds suggested, where no test is broken any more."""
     if reviewed.tests is None or reviewed.tests.broken or not reviewed.tests.ran:
         return []
-    posts = current.context.store.posts.on(current.job.repository.key, current.pull.number)
-    remarks = [post for post in posts if post.kind is PostKind.REVIEW_COMMENT]
-    decisions = [current.context.store.ledger.decision(post.decision_ids[0]) for post in remarks]
+    store = current.context.store
     return [
         post.fingerprint
-        for post, decision in zip(remarks, decisions, strict=True)
-        if decision is not None and decision.task_id.endswith(REPAIR_OF_REVIEW)
+        for post in store.posts.on(current.job.repository.key, current.pull.number)
+        if post.kind is PostKind.REVIEW_COMMENT
+        and (decision := store.ledger.decision(post.decision_ids[0]))
+        and decision.task_id.endswith(REPAIR_OF_REVIEW)
     ]
 
 
@@ -234,9 +225,8 @@ def _post_check(current: ReviewRound, reviewed: Reviewed, plan: ReviewPlan) -> N
     still, changed = len(plan.repeated) + len(plan.back) + reviewed.findings_over, reviewed.change.files
     broken, untried = (reviewed.tests.broken, reviewed.tests.trouble) if reviewed.tests else ((), "")
     tried = current.may_run_tests and not untried
-    clean = changed and not plan.new and not still and not reviewed.not_read and tried
     wrong = configuration.wrong(current.configuration.mistakes, current.configuration.of_owner)
-    clean = clean and not wrong
+    clean = changed and not plan.new and not still and not reviewed.not_read and tried and not wrong
     title = reviews.check_title(
         reviewed, findings=len(plan.new) + still, untested=not current.may_run_tests, wrong=wrong
     )
@@ -294,17 +284,8 @@ def _mistake_annotations(current: ReviewRound) -> list[Annotation]:
     read, mistakes = current.mirror.read, current.configuration.mistakes
     if not mistakes or read(current.task.sha, PATH) != read(current.pull.base_sha, PATH):
         return []
-    return [
-        Annotation(
-            path=PATH,
-            start_line=each.line,
-            end_line=each.line,
-            annotation_level="warning",
-            message=words(each.text),
-            title="mistake in the configuration",
-        )
-        for each in mistakes
-    ]
+    title = "mistake in the configuration"
+    return [_annotated(PATH, (each.line, each.line), "warning", each.text, title) for each in mistakes]
 
 
 def post_skipped(job: ReviewPull, pull: PullRequest, why: str, context: JobContext, github: GitHub) -> None:
@@ -317,14 +298,8 @@ def post_skipped(job: ReviewPull, pull: PullRequest, why: str, context: JobConte
 
 
 def _annotation(finding: Finding) -> Annotation:
-    return Annotation(
-        path=finding.path,
-        start_line=finding.line,
-        end_line=finding.end_line,
-        annotation_level=reviews.ANNOTATION_LEVELS[finding.severity],
-        message=words(finding.message),
-        title=reviews.rule_name(finding),
-    )
+    level, title = reviews.ANNOTATION_LEVELS[finding.severity], reviews.rule_name(finding)
+    return _annotated(finding.path, (finding.line, finding.end_line), level, finding.message, title)
 
 
 def _test_annotations(broken: Sequence[BrokenTest]) -> list[Annotation]:
@@ -334,13 +309,19 @@ def _test_annotations(broken: Sequence[BrokenTest]) -> list[Annotation]:
         if test.path:
             places.setdefault((test.path, test.line), []).append(test)
     return [
-        Annotation(
-            path=path,
-            start_line=line,
-            end_line=line,
-            annotation_level="failure",
-            message=words(f"{tests[0].id}: {tests[0].error_type}: {tests[0].message}"),
-            title=f"{counted(len(tests), 'broken test')} through this line",
+        _annotated(
+            path,
+            (line, line),
+            "failure",
+            f"{tests[0].id}: {tests[0].error_type}: {tests[0].message}",
+            f"{counted(len(tests), 'broken test')} through this line",
         )
         for (path, line), tests in places.items()
     ]
+
+
+def _annotated(path: str, lines: tuple[int, int], level: str, message: str, title: str) -> Annotation:
+    first, last = lines
+    return Annotation(
+        path=path, start_line=first, end_line=last, annotation_level=level, message=words(message), title=title
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
-from memory.parsing import parsed
+from memory.model import EMBEDDED, Attempt, PostKind, Task, TaskKind
+from memory.parsing import functions_in
 from memory.store.database import dump, load
 from workers.configuration.schema import PATH
 from workers.diffs import parse_diff, patched
@@ -46,10 +45,7 @@ MAX_LENGTH = 20_000
 def issue_test(body: str) -> str | None:
     """The first Python block that parses and defines a pytest test; None where there is none."""
     for code in _blocks(body):
-        tree = parsed(code) if len(code) <= MAX_LENGTH else None
-        nodes = ast.walk(tree) if tree else ()
-        functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-        if any(function.name.startswith("test") for function in functions):
+        if len(code) <= MAX_LENGTH and any(each.name.startswith("test") for each in functions_in(code)):
             return code
     return None
 
@@ -325,16 +321,7 @@ def _watch(request: RepairRequest, kind: PostKind, github_id: int, attempt: Atte
     """Remember what a verdict on a post is about: the choice of the strategy, and that of the engine, if there was one."""
     made = context.store.ledger.decisions_of_task(request.task.id)
     engine = (each.id for each in made if each.chosen == EMBEDDED and not attempt.by_model)
-    context.store.posts.add(
-        Post(
-            repository=request.task.repository,
-            kind=kind,
-            number=github_id if kind is PostKind.FIX_PULL else request.job.number,
-            github_id=github_id,
-            decision_ids=(attempt.decision_id, *engine),
-            created_at=context.clock(),
-        )
-    )
+    context.watch(request.task, kind, github_id, (attempt.decision_id, *engine))
 
 
 def _proven(repaired: Repaired) -> Attempt:

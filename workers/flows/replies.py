@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
@@ -36,16 +37,11 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 
     It goes into the review thread of the comment `thread`, or into the conversation.
     """
-    where = github.repository
-
-    def duplicate(kept: int) -> Job:
-        return RemoveDuplicate(repository=where, number=number, key=key, kept=kept, thread=thread)
-
     return context.effects.once(
         key,
         make=lambda: github.comment(number, f"{text}\n{marker(key)}", thread=thread),
         find=lambda: next(iter(github.comments(number, marker(key), thread=thread)), None),
-        look_again=duplicate,
+        look_again=partial(RemoveDuplicate, repository=github.repository, number=number, key=key, thread=thread),
     )
 
 

@@ -79,12 +79,12 @@ class ReviewRound:
     earlier_findings: tuple[Sighting, ...]
     made: Mapping[str, Decision]
     may_run_tests: bool
-    may_ask_model: bool = True
-    earlier_rounds: tuple[EndedRound, ...] = ()
+    may_ask_model: bool
+    earlier_rounds: tuple[EndedRound, ...]
     known: EarlierFindings = field(default_factory=EarlierFindings)
     other_base: str = ""
     configuration: ReadConfiguration = field(default_factory=ReadConfiguration)
-    silent: bool = False
+    silent: bool
     running: int | None = None
 
     def key(self, effect: str) -> str:
@@ -144,7 +144,7 @@ def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]
         yield mirror.export(start, Path(scratch) / "base"), mirror.export(head, Path(scratch) / "head")
 
 
-def summary_of(reviewed: Reviewed, *, silent: bool = False) -> str:
+def summary_of(reviewed: Reviewed, *, silent: bool) -> str:
     """What is kept of a round that ended."""
     unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
     return json.dumps({"unread": unread, "broken": sorted(_broken(reviewed)), "silent": silent})
@@ -162,16 +162,8 @@ def newly_broken(current: ReviewRound, reviewed: Reviewed) -> frozenset[str]:
 def ended_rounds(tasks: list[StoredTask], task: Task) -> tuple[EndedRound, ...]:
     """The rounds of a pull request that ended, oldest first, without this one."""
     others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
-    kept = ((each.task.sha, json.loads(each.summary)) for each in others)
-    return tuple(
-        EndedRound(
-            sha=sha,
-            unread=round_["unread"],
-            broken=frozenset(round_.get("broken", ())),
-            silent=round_.get("silent", False),
-        )
-        for sha, round_ in kept
-    )
+    kept = ({**json.loads(each.summary), "sha": each.task.sha} for each in others)
+    return tuple(msgspec.convert(each, EndedRound) for each in kept)
 
 
 def key_of_push(repository: RepositoryRef, number: int, about: str, effect: str) -> str:
@@ -277,8 +269,7 @@ def missed(current: ReviewRound, reviewed: Reviewed, posted: Sequence[Finding]) 
 def _is_older(finding: Finding, change: Change) -> bool:
     """Whether all lines of a finding were there before the change."""
     file = change.file(finding.path)
-    own = range(finding.line, finding.end_line + 1)
-    return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
+    return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(finding.lines))
 
 
 def _seen_then(current: ReviewRound, last: EndedRound, change: Change, doubtful: Sequence[Finding]) -> frozenset[str]:

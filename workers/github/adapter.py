@@ -20,16 +20,7 @@ from workers.github.auth import OwnAccount
 from workers.github.client import client, translated, translation
 from workers.github.pictures import pictures
 from workers.jobs import RepositoryRef
-from workers.ports import (
-    SECONDS_BETWEEN_WRITES,
-    Annotation,
-    BranchHead,
-    Image,
-    InlineComment,
-    PullRequest,
-    ReviewThread,
-    UserReaction,
-)
+from workers.ports import Annotation, BranchHead, Image, InlineComment, PullRequest, ReviewThread, UserReaction
 
 CHECK_NAME = "Apprentice"
 RUNNING, COMPLETED = "in_progress", "completed"
@@ -68,7 +59,7 @@ class GitHub:
         token: Callable[[], str],
         own: OwnAccount,
         *,
-        seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
+        seconds_between_writes: float,
     ) -> None:
         self._base_url = base_url
         self._ref = repository
@@ -120,8 +111,13 @@ class GitHub:
         return known or Permission.NONE
 
     def _permission(self, actor: Actor) -> Permission | None:
-        answer = self._found(f"{self._path}/collaborators/{quote(actor.login)}/permission")
-        return _permission(answer, actor) if answer else None
+        answer = self._found(f"{self._path}/collaborators/{quote(actor.login)}/permission") or {}
+        if (answer.get("user") or {}).get("id") != actor.id:
+            return None
+        role = answer.get("role_name") or answer.get("permission")
+        known = {p.value for p in Permission}
+        # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
+        return Permission(role if role in known else answer.get("permission", "none"))
 
     def _found(self, path: str, **query: int) -> Any | None:  # noqa: ANN401 - JSON
         try:
@@ -150,7 +146,7 @@ class GitHub:
                 return self._ours(self._repository.get_pull(number).get_review_comments(), marker)
             return self._ours(self._repository.get_issue(number).get_comments(), marker)
 
-    def delete_comment(self, comment_id: int, *, thread: int = 0) -> None:
+    def delete_comment(self, comment_id: int, *, thread: int) -> None:
         """Delete a comment of ours; one that is gone is no error."""
         where = "pulls" if thread else "issues"
         with translated("deleting a comment of ours"), suppress(UnknownObjectException):
@@ -233,7 +229,7 @@ class GitHub:
         title: str,
         summary: str,
         annotations: Sequence[Annotation],
-        running: int | None = None,
+        running: int | None,
     ) -> int:
         """Create a completed check run on `sha`, or complete the `running` one; its id."""
         run = {
@@ -367,15 +363,6 @@ def _pull(pull: GitHubPull) -> PullRequest:
         labels=tuple(each["name"] for each in pull.raw_data.get("labels", ())),
         locked=pull.raw_data.get("locked", False),
     )
-
-
-def _permission(answer: dict[str, Any], actor: Actor) -> Permission | None:
-    if (answer.get("user") or {}).get("id") != actor.id:
-        return None
-    role = answer.get("role_name") or answer.get("permission")
-    known = {p.value for p in Permission}
-    # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
-    return Permission(role if role in known else answer.get("permission", "none"))
 
 
 def _inline(comment: InlineComment) -> dict[str, str | int]:

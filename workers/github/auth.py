@@ -78,13 +78,7 @@ class OwnAccount:
         return self._known
 
 
-PERMISSIONS = {
-    "checks": "write",
-    "contents": "write",
-    "issues": "write",
-    "metadata": "read",
-    "pull_requests": "write",
-}
+PERMISSIONS = {"checks": "write", "contents": "write", "issues": "write", "metadata": "read", "pull_requests": "write"}
 RENEW_BEFORE = timedelta(minutes=10)
 
 

@@ -83,27 +83,21 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
 def _note_limits(github: Github, installation_id: int) -> None:
     """Note what each answer says of the installation's limit."""
 
-    class Http(HTTPRequestsConnectionClass):
-        def getresponse(self) -> RequestsResponse:
-            return _noted(super().getresponse(), installation_id)
+    encrypted = github.requester.base_url.startswith("https:")
 
-    class Https(HTTPSRequestsConnectionClass):
+    class NotingConnection(HTTPSRequestsConnectionClass if encrypted else HTTPRequestsConnectionClass):  # type: ignore[misc]  # either
         def getresponse(self) -> RequestsResponse:
-            return _noted(super().getresponse(), installation_id)
+            answer: RequestsResponse = super().getresponse()
+            headers: Mapping[str, str] = answer.headers
+            remaining, reset = headers.get("x-ratelimit-remaining", ""), headers.get("x-ratelimit-reset", "")
+            if remaining.isdecimal() and reset.isdecimal():
+                until = min(datetime.fromtimestamp(int(reset), UTC), datetime.now(UTC) + timedelta(hours=1))
+                resource = headers.get("x-ratelimit-resource", "core")
+                GITHUB_REMAINING.set(int(remaining), until=until, installation=str(installation_id), resource=resource)
+            return answer
 
     # PyGithub's injectConnectionClasses is for all clients of a process, and opens a connection for each request.
-    chosen = Https if github.requester.base_url.startswith("https:") else Http
-    github.requester._Requester__connectionClass = chosen  # type: ignore[attr-defined]  # it has no other door
-
-
-def _noted(answer: RequestsResponse, installation_id: int) -> RequestsResponse:
-    headers: Mapping[str, str] = answer.headers
-    remaining, reset = headers.get("x-ratelimit-remaining", ""), headers.get("x-ratelimit-reset", "")
-    if remaining.isdecimal() and reset.isdecimal():
-        until = min(datetime.fromtimestamp(int(reset), UTC), datetime.now(UTC) + timedelta(hours=1))
-        resource = headers.get("x-ratelimit-resource", "core")
-        GITHUB_REMAINING.set(int(remaining), until=until, installation=str(installation_id), resource=resource)
-    return answer
+    github.requester._Requester__connectionClass = NotingConnection  # type: ignore[attr-defined]  # it has no other door
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import islice
 from urllib.parse import urlsplit
 
 import httpx
@@ -24,7 +25,7 @@ _SIGNATURES = {
 def pictures(html: str, api_root: str) -> tuple[Image, ...]:
     """The first pictures of a rendered text that are uploaded to GitHub; skips those that cannot be fetched."""
     found = (_fetched(url) for url in sources(html) if is_ours(url, api_root))
-    return tuple(image for image, _ in zip((each for each in found if each is not None), range(MOST), strict=False))
+    return tuple(islice((each for each in found if each is not None), MOST))
 
 
 def sources(html: str) -> list[str]:

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from workers.diffs import Change, FileChange, FileStatus, parse_diff
@@ -49,29 +50,23 @@ def positions(directory: Path, tip: str) -> dict[str, int]:
 
 
 def changes(
-    directory: Path, tip: str, places: dict[str, int], *, after: str = "", paths: tuple[str, ...]
+    directory: Path, tip: str, places: dict[str, int], *, after: str, paths: tuple[str, ...]
 ) -> Iterator[PastChange]:
     """The changes up to `tip` that touch `paths`, oldest first; those after the commit `after`, where one is given."""
     span = f"{after}..{tip}" if after else tip
     arguments = ("log", "--reverse", "--first-parent", f"--format={_MARK}%H", *_DIFF, span, "--", *paths)
-    head, body, length = "", list[str](), 0
-    for raw in _lines(directory, *arguments):
+    sha, body, length = "", list[str](), 0
+    for raw in chain(_lines(directory, *arguments), [_MARK.encode()]):
         line = raw.decode(errors="surrogateescape")
         if not line.startswith(_MARK):
             length += len(line)
             if length <= MAX_CHANGE:
                 body.append(line)
             continue
-        if head:
-            yield _past(head, body, places, whole=length <= MAX_CHANGE)
-        head, body, length = line, [], 0
-    if head:
-        yield _past(head, body, places, whole=length <= MAX_CHANGE)
-
-
-def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> PastChange:
-    sha = head.removeprefix(_MARK).rstrip("\n")
-    return PastChange(position=places[sha], sha=sha, change=parse_diff("".join(body)) if whole else None)
+        if sha:
+            change = parse_diff("".join(body)) if length <= MAX_CHANGE else None
+            yield PastChange(position=places[sha], sha=sha, change=change)
+        sha, body, length = line.removeprefix(_MARK).rstrip("\n"), [], 0
 
 
 class Blobs:

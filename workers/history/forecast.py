@@ -18,7 +18,7 @@ from memory.policy import q_table, review_policy
 from memory.policy.learner import Learner
 from memory.rewards import PATTERN
 from memory.sharing import Learnings
-from workers.history.asked_rules import AskedRules
+from workers.history.learn import AskedRules
 from workers.review.detectors.linters import Ruff
 from workers.review.findings import rule_of
 from workers.review.project_options import RuffOptions
@@ -250,8 +250,8 @@ class HistoryForecast:
     files: tuple[HotFile, ...]
     new_rules: Mapping[Severity, Action]
     not_asked: tuple[str, ...]
-    rejections: VerdictExample | None = None
-    acceptances: VerdictExample | None = None
+    rejections: VerdictExample | None
+    acceptances: VerdictExample | None
 
     @property
     def share(self) -> tuple[float, float]:

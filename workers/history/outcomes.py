@@ -156,7 +156,7 @@ class _Open:
 class OutcomeTracker:
     """Follows findings from change to change. Give it every change once, in order."""
 
-    horizon: int = HORIZON
+    horizon: int
     _open: dict[str, list[_Open]] = field(default_factory=dict)
     _waiting: deque[_Open] = field(default_factory=deque)
 
@@ -271,4 +271,4 @@ def _new(
 
 
 def _is_on(finding: Finding, file: FileChange) -> bool:
-    return not file.added_lines.isdisjoint(range(finding.line, finding.end_line + 1))
+    return not file.added_lines.isdisjoint(finding.lines)

@@ -5,7 +5,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -102,16 +102,16 @@ class BudgetedModel:
         except ModelError:
             self.calls.fail(call_id)
             raise
-        usage, micros = reply.usage, tier.price.micros(reply.usage)
+        usage = reply.usage
         self.calls.settle(
             call_id,
             prompt=usage.prompt,
             cached=usage.cached,
             completion=usage.completion,
-            micros=micros,
+            micros=tier.price.micros(usage),
             estimated=usage.estimated,
         )
-        return replace(reply, micros=micros)
+        return reply
 
     def _reserved(self, ask: ModelRequest, tier: PricedModel) -> str:
         most, now = most_of(ask), self.clock().astimezone(UTC)

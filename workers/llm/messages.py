@@ -54,6 +54,11 @@ class ChatMessage:
     images: tuple[Image, ...] = ()
 
 
+def first_messages(system: str, user: str, images: tuple[Image, ...] = ()) -> tuple[ChatMessage, ...]:
+    """The instructions and the task, which begin a conversation."""
+    return ChatMessage(role=ChatRole.SYSTEM, text=system), ChatMessage(role=ChatRole.USER, text=user, images=images)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """A tool's description for the model; `parameters` is a JSON schema of an object."""
@@ -96,14 +101,11 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """A model's reply; `micros` is its cost in millionths of a US dollar, 0 where no price is set."""
-
     text: str
     calls: tuple[ToolCall, ...]
     finish: FinishReason
     usage: TokenUsage
     model: str
-    micros: int = 0
 
 
 class Model(Protocol):

@@ -60,16 +60,8 @@ _HIDING = re.compile(
     r"(?:display|visibility|opacity|color|font-size)\s*:\s*(?:none|hidden|transparent|0)", re.IGNORECASE
 )
 _RULES = (
-    "fence",
-    "html_block",
-    "reference",
-    "backticks",
-    "escape",
-    "link",
-    "image",
-    "autolink",
-    "html_inline",
-    "entity",
+    *("fence", "html_block", "reference", "backticks", "escape"),
+    *("link", "image", "autolink", "html_inline", "entity"),
 )
 """The parts of Markdown that hide text, or keep it from being hidden; of the others the signs stay as they are written."""
 

@@ -98,9 +98,7 @@ class RunContext(Protocol):
     def rng(self) -> random.Random: ...
 
     @property
-    def flows(self) -> Mapping[type, Flow]:
-        """The flow of every type of job."""
-        ...
+    def flows(self) -> Mapping[type, Flow]: ...
 
     def for_job(self, leased: LeasedJob, stop: threading.Event) -> Self:
         """This context, for one job's effects. Its progress raises JobStopped when `stop` is set."""

@@ -62,8 +62,7 @@ class DetectorResults:
 
     def readers(self, path: str) -> list[str]:
         """The names of the detectors that read files of this kind."""
-        of_trees = [detector.name for detector in self.detectors if detector.reads(path)]
-        return of_trees + [detector.name for detector in self.change_detectors if detector.reads(path)]
+        return [each.name for each in (*self.detectors, *self.change_detectors) if each.reads(path)]
 
     def detect(self, tree: SourceTree) -> Detection:
         """What the detectors that read one tree see in another one."""
@@ -92,7 +91,7 @@ def read_change(
 ) -> DetectorResults:
     """Have every detector read what it can of the change, side by side: most of them wait for a tool."""
     paths = sorted(delta.head.sources)
-    names = [*(each.name for each in detectors), *(each.name for each in change_detectors)]
+    names = [each.name for each in (*detectors, *change_detectors)]
     of_tree = [partial(each.detect, delta.head, paths) for each in detectors]
     of_change = [partial(each.compare, delta, paths) for each in change_detectors]
     detections = dict(zip(names, _side_by_side([*of_tree, *of_change]), strict=True))

@@ -1,6 +1,5 @@
 """Reports of detectors as findings that keep their identity while the code around them moves. Pure."""
 
-import ast
 import hashlib
 import re
 from collections import Counter
@@ -8,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Finding, PastFinding, Severity
-from memory.parsing import parsed
+from memory.parsing import functions_in
 from workers.diffs import split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import ruff_equivalent
@@ -75,11 +74,7 @@ def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Findi
 
 def _header_end(text: str, line: int) -> int:
     """The last line before the body of the function that begins in a line."""
-    tree = parsed(text)
-    functions = (
-        (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)) if tree else ()
-    )
-    return max((node.body[0].lineno - 1 for node in functions if node.lineno == line), default=line)
+    return max((each.body[0].lineno - 1 for each in functions_in(text) if each.lineno == line), default=line)
 
 
 def _lines_of(found: RawFinding, fix: ToolFix) -> set[int]:
@@ -177,13 +172,13 @@ def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
 
 def is_severe(finding: Finding) -> bool:
     """Whether it is reported even on an old line, in a function that the change touches."""
-    security = finding.category == Category.SECURITY and finding.severity in (Severity.MAJOR, Severity.CRITICAL)
+    security = finding.category == Category.SECURITY and finding.severity in _GRAVE
     return security or finding.severity is Severity.CRITICAL
 
 
 def is_on(finding: Finding, changed: Mapping[str, frozenset[int]]) -> bool:
     """Whether it is on one of these lines, by path."""
-    return not changed.get(finding.path, frozenset()).isdisjoint(range(finding.line, finding.end_line + 1))
+    return not changed.get(finding.path, frozenset()).isdisjoint(finding.lines)
 
 
 def beside(

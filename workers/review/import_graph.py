@@ -88,13 +88,8 @@ def _is_dotted(text: str) -> bool:
 def reaching_tests(change: Change, head: Mapping[str, str], base: Mapping[str, str]) -> tuple[str, ...]:
     """The test files of the head that reach a changed file, or one that is gone; empty when it is better to run them all."""
     now, before = ImportGraph(head), ImportGraph(base)
-    graphs = {False: now, True: before}
-    found = {
-        test
-        for file in change.files
-        for path, gone in ((file.path, False), (file.old_path, True))
-        if path.endswith(".py") and (path not in head) is gone
-        for test in graphs[gone].tests_of(path)
-        if test in head
-    }
+    there = {file.path for file in change.files} & head.keys()
+    gone = {file.old_path for file in change.files} - head.keys()
+    found = {test for path in there for test in now.tests_of(path)}
+    found |= {test for path in gone for test in before.tests_of(path)} & head.keys()
     return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()

@@ -307,7 +307,7 @@ def _like(each: _TracedFinding, among: _FindingIndex) -> Iterator[_Pair]:
         if not _may_be(found, each):
             continue
         ratio = _ratio(old.anchor, found.anchor)
-        if ratio >= IN_PLACE and not each.lines.isdisjoint(_lines(found)):
+        if ratio >= IN_PLACE and not each.lines.isdisjoint(found.lines):
             yield _pair(each, found, MatchKind.EDITED, ratio)
         elif ratio >= ELSEWHERE:
             yield _pair(each, found, MatchKind.SIMILAR, ratio)
@@ -318,13 +318,9 @@ def _may_be(found: Finding, place: _TracedFinding) -> bool:
     if found.path == place.path:
         if found.line == place.line:
             return False  # another one, by the names in its message
-        if not place.lines.isdisjoint(_lines(found)):
+        if not place.lines.isdisjoint(found.lines):
             return True
-    return place.added is None or not place.added.get(found.path, frozenset()).isdisjoint(_lines(found))
-
-
-def _lines(finding: Finding) -> range:
-    return range(finding.line, finding.end_line + 1)
+    return place.added is None or not place.added.get(found.path, frozenset()).isdisjoint(found.lines)
 
 
 def _name_different_things(one: str, other: str) -> bool:

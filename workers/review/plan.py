@@ -199,7 +199,7 @@ def _with_suggestion(
 
 def _without(finding: Finding, lines: frozenset[int]) -> InlineFinding | None:
     """On the finding's lines as far as GitHub shows them in one piece, from the first such line on."""
-    first = next((line for line in range(finding.line, finding.end_line + 1) if line in lines), None)
+    first = next((line for line in finding.lines if line in lines), None)
     if first is None:
         return None
     last = first

@@ -118,7 +118,7 @@ class SuggestionDraft:
     seen: FindingWithFix
     suggestion: Suggestion
     text: str
-    inert: bool = False
+    inert: bool
 
     @property
     def path(self) -> str:
@@ -127,10 +127,6 @@ class SuggestionDraft:
     @property
     def rule(self) -> str:
         return self.seen.finding.rule
-
-    @property
-    def safe(self) -> bool:
-        return self.seen.fix is not None and self.seen.fix.safe
 
 
 def drafts(
@@ -210,7 +206,7 @@ class SuggestionProver:
     def proof(self, draft: SuggestionDraft) -> Proof | None:
         """The proof that nothing was lost: what passed still passes. None where a test was lost, or nothing was shown."""
         tests = self.imports.tests_of(draft.path)
-        if not (tests or draft.safe) or self._trials >= MAX_TRIALS or self.clock() >= self.deadline:
+        if not (tests or draft.suggestion.safe) or self._trials >= MAX_TRIALS or self.clock() >= self.deadline:
             return None
         if tests not in self._before:
             self._before[tests] = self.run(tests, {})
@@ -244,6 +240,6 @@ def suggested(found: Sequence[SuggestionDraft], prover: SuggestionProver | None)
     suggestions = {}
     for draft in found:
         proof = CHANGES_NO_CODE if draft.inert else prover.proof(draft) if prover else None
-        if proof is not None or draft.safe:
+        if proof is not None or draft.suggestion.safe:
             suggestions[draft.seen.finding.fingerprint] = replace(draft.suggestion, proof=proof)
     return suggestions

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from memory.model import Severity
-from memory.parsing import parsed
+from memory.parsing import functions_in, parsed
 from workers.json_fields import field
 from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
@@ -120,9 +120,7 @@ class Mypy:
 
 def _ending_with_calls(tree: SourceTree, path: str) -> frozenset[int]:
     """The first lines of a file's functions that end with a call."""
-    nodes = ast.walk(parsed(tree.sources[path]) or ast.Module([], []))
-    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return frozenset(node.lineno for node in functions if _ends_with_call(node.body))
+    return frozenset(each.lineno for each in functions_in(tree.sources[path]) if _ends_with_call(each.body))
 
 
 def _ends_with_call(body: Sequence[ast.stmt]) -> bool:
@@ -205,10 +203,8 @@ def typed_files(sources: Mapping[str, str], base: Path, *, all_of_them: bool) ->
 
 def _is_annotated(text: str) -> bool:
     """Whether most functions are annotated."""
-    tree = parsed(text)
-    nodes = ast.walk(tree) if tree else ()
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    annotated = [node for node in functions if node.returns or any(each.annotation for each in node.args.args)]
+    functions = functions_in(text)
+    annotated = [each for each in functions if each.returns or any(given.annotation for given in each.args.args)]
     return len(functions) > 0 and len(annotated) > _TYPED_SHARE * len(functions)
 
 

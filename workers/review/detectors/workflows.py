@@ -6,7 +6,7 @@ reports every `actions/checkout@v4`. An operator can run it beside this one as a
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import yaml
 
@@ -57,7 +57,14 @@ class _File:
     lines: Sequence[str]
     base: str
     added: frozenset[int]
-    triggers: set[str] = field(default_factory=set)
+
+    @property
+    def on(self) -> yaml.Node | None:
+        return _entries(self.root).get("on")
+
+    def trigger(self, events: frozenset[str]) -> str | None:
+        """The first of these events that it runs on."""
+        return min(_words(self.on) & events, default=None)
 
     def jobs(self) -> list[yaml.Node]:
         return list(_entries(_entries(self.root).get("jobs")).values())
@@ -67,7 +74,9 @@ class _File:
         for holder in (*self.jobs(), *filter(None, [_entries(self.root).get("runs")])):
             yield from (_entries(step) for step in _items(_entries(holder).get("steps")))
 
-    def added_in(self, node: yaml.Node) -> list[int]:
+    def added_in(self, node: yaml.Node | None) -> list[int]:
+        if node is None:
+            return []
         first, end = node.start_mark.line + 1, node.end_mark.line + 1  # the end mark of a block is on the line after it
         lines = range(first, max(first + 1, end + (node.end_mark.column > 0)))
         return [line for line in lines if line in self.added and line <= len(self.lines)]
@@ -96,32 +105,25 @@ def _risks(path: str, delta: Delta) -> list[RawFinding]:
         lines=split_lines(delta.head.sources[path]),
         base=delta.base.get(path, ""),
         added=delta.added.get(path, frozenset()),
-        triggers=_words(_entries(root).get("on")),
     )
     audits = (_head_checkouts, _injections, _permissions, _unpinned, _printed, _self_hosted)
     return [finding for audit in audits for finding in audit(file)]
 
 
 def _head_checkouts(file: _File) -> Iterator[RawFinding]:
-    trigger = next(iter(sorted(file.triggers & _PRIVILEGED)), None)
-    on = _entries(file.root).get("on")
-    if trigger is None or on is None:
+    if (trigger := file.trigger(_PRIVILEGED)) is None:
         return
+    message = f"`{trigger}` runs with this repository's secrets, and this checks out code from outside under it."
     for step in file.steps():
         reference = _entries(step.get("with")).get("ref")
-        if not _text_of(step.get("uses")).startswith("actions/checkout@") or reference is None:
-            continue
-        if not _HEAD_REF.search(_text_of(reference)):
-            continue
-        lines = file.added_in(reference) or file.added_in(on)
-        message = f"`{trigger}` runs with this repository's secrets, and this checks out code from outside under it."
-        yield from (_finding(file, line, HEAD_CHECKOUT, Severity.CRITICAL, message) for line in lines[:1])
+        if _text_of(step.get("uses")).startswith("actions/checkout@") and _HEAD_REF.search(_text_of(reference)):
+            lines = file.added_in(reference) or file.added_in(file.on)
+            yield from (_finding(file, line, HEAD_CHECKOUT, Severity.CRITICAL, message) for line in lines[:1])
 
 
 def _injections(file: _File) -> Iterator[RawFinding]:
     for step in file.steps():
-        scripts = [step.get("run"), _entries(step.get("with")).get("script")]
-        for script in filter(None, scripts):
+        for script in (step.get("run"), _entries(step.get("with")).get("script")):
             for line in file.added_in(script):
                 value = _untrusted(file.lines[line - 1])
                 if value and value in _text_of(script):
@@ -139,13 +141,11 @@ def _untrusted(line: str) -> str:
 
 
 def _permissions(file: _File) -> Iterator[RawFinding]:
+    message = "Every step gets a token that may write everything; name the few permissions that are needed."
     for holder in (file.root, *file.jobs()):
         permissions = _entries(holder).get("permissions")
-        if permissions is not None and _text_of(permissions) == "write-all":
-            message = "Every step gets a token that may write everything; name the few permissions that are needed."
-            yield from (
-                _finding(file, line, WRITE_ALL, Severity.MAJOR, message) for line in file.added_in(permissions)[:1]
-            )
+        lines = file.added_in(permissions)[:1] if _text_of(permissions) == "write-all" else ()
+        yield from (_finding(file, line, WRITE_ALL, Severity.MAJOR, message) for line in lines)
 
 
 def _unpinned(file: _File) -> Iterator[RawFinding]:
@@ -175,8 +175,6 @@ def _name_and_version(used: str) -> tuple[str, str]:
 def _printed(file: _File) -> Iterator[RawFinding]:
     for step in file.steps():
         script = step.get("run")
-        if script is None:
-            continue
         names = {name for name, value in _entries(step.get("env")).items() if _SECRET.search(_text_of(value))}
         for line in file.added_in(script):
             source = file.lines[line - 1]
@@ -194,17 +192,14 @@ def _prints(source: str) -> bool:
 
 
 def _self_hosted(file: _File) -> Iterator[RawFinding]:
-    trigger = next(iter(sorted(file.triggers & _PUBLIC)), None)
-    on = _entries(file.root).get("on")
-    if trigger is None or on is None:
+    if (trigger := file.trigger(_PUBLIC)) is None:
         return
+    message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
     for job in file.jobs():
         runner = _entries(job).get("runs-on")
-        if runner is None or "self-hosted" not in _words(runner) | _words(_entries(runner).get("labels")):
-            continue
-        message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
-        lines = file.added_in(runner) or [line for line in file.added_in(on) if trigger in file.lines[line - 1]]
-        yield from (_finding(file, line, SELF_HOSTED, Severity.MAJOR, message) for line in lines[:1])
+        if "self-hosted" in _words(runner) | _words(_entries(runner).get("labels")):
+            lines = file.added_in(runner) or [n for n in file.added_in(file.on) if trigger in file.lines[n - 1]]
+            yield from (_finding(file, line, SELF_HOSTED, Severity.MAJOR, message) for line in lines[:1])
 
 
 def _finding(file: _File, line: int, rule: str, severity: Severity, message: str) -> RawFinding:

@@ -23,7 +23,6 @@ from memory.store import Store
 from tests.databases import migrated_store
 from tests.json_contracts import documented, undocumented
 from tests.unit.memory.history.pasts import past
-from workers.history.asked_rules import AskedRules
 from workers.history.forecast import (
     Forecast,
     HistoryForecast,
@@ -33,7 +32,7 @@ from workers.history.forecast import (
     VerdictExample,
     history_forecast,
 )
-from workers.history.learn import LearnedHistory
+from workers.history.learn import AskedRules, LearnedHistory
 from workers.review.project_options import RuffOptions
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ def said(text: str, *calls: tuple[str, str], finish: FinishReason | None = None)
     """A reply with words and calls, each (name, arguments as JSON)."""
     made = tuple(ToolCall(id=str(number), name=name, arguments=given) for number, (name, given) in enumerate(calls))
     usual = FinishReason.CALLS if made else FinishReason.STOP
-    return ModelReply(text=text, calls=made, finish=finish or usual, usage=USAGE, model="scripted", micros=3)
+    return ModelReply(text=text, calls=made, finish=finish or usual, usage=USAGE, model="scripted")
 
 
 class Scripted:

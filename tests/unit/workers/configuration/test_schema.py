@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from memory.model import Finding, Severity
-from workers.configuration.path_patterns import is_under
 from workers.configuration.reading import configuration_of, read_configuration
+from workers.configuration.schema import is_under
 
 FINDING = Finding(
     fingerprint="f",

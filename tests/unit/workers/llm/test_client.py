@@ -62,9 +62,9 @@ def reply(store: Store, *turns: ModelReply | Exception, ask: ModelRequest = ASK,
     return models("t1", "o/r").reply(ask)
 
 
-def test_a_reply_comes_with_its_price(store: Store) -> None:
-    """What it cost is in it, and in the accounts under the ask's purpose and tier."""
-    assert reply(store, REPLY, ask=replace(ASK, tier=Tier.WEAK)).micros == 20
+def test_the_accounts_have_the_price(store: Store) -> None:
+    """What a reply cost is in them, under the ask's purpose and tier."""
+    reply(store, REPLY, ask=replace(ASK, tier=Tier.WEAK))
     (spent,) = store.calls.summary()
     assert (spent.repository, spent.purpose, spent.tier, spent.micros) == ("o/r", "repair", "weak", 20)
 
