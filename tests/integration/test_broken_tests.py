@@ -37,6 +37,7 @@ def compared(
     *,
     left_out: bool = False,
     directory: str = ".",
+    wall_seconds: float = 120,
     progress: Callable[[str], object] = lambda _: None,
 ) -> ComparedTests:
     """`left_out`: the environment of both sides left out the project's own options of pytest."""
@@ -56,7 +57,7 @@ def compared(
         head=project("head"),
         base=lambda: project("base"),
         touched=TOUCHED,
-        limits=Limits(),
+        limits=Limits(wall_seconds=wall_seconds),
         deadline=time.monotonic() + seconds,
         progress=progress,
     )
@@ -204,6 +205,29 @@ def test_without_time_only_the_tests_that_reach_the_change_run(tmp_path: Path) -
     found = compared(tmp_path, {}, ("tests/test_free.py",), seconds=0)
     assert (found.ran, found.whole, found.broken) == (1, False, ())
     assert found.trouble == "the time was up before the other tests"
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("reaching", "more"),
+    [
+        ((), {}),
+        (("tests/test_free.py", "tests/test_money.py"), {"examples/test_it.py": "def test_it():\n    assert False\n"}),
+    ],
+)
+def test_a_run_that_time_ended_hides_no_other_file(
+    tmp_path: Path, reaching: tuple[str, ...], more: Mapping[str, str]
+) -> None:
+    """The files that it did not come to run next, but for those of a directory where it came to none."""
+    slow = "import time\n\n\ndef test_free():\n    time.sleep(300)\n"
+    wrong = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
+    changes = {"tests/test_free.py": slow, "shop/money.py": wrong} | more
+    lines: list[str] = []
+    found = compared(tmp_path, changes, reaching, wall_seconds=20, progress=lines.append)
+    assert "running the tests that were left: tests/test_money.py and 1 more" in lines
+    assert broken(found) == {"tests/test_money.py::test_up": ("AssertionError", "shop/money.py", 2, False)}
+    trouble = "the tests ran longer than 20 s and were stopped during tests/test_free.py::test_free"
+    assert (found.ran, found.whole, found.trouble) == (4, False, trouble)
 
 
 def test_the_tests_of_other_projects_do_not_run_first(tmp_path: Path) -> None:

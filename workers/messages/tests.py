@@ -23,7 +23,7 @@ def headline(tests: ComparedTests) -> str:
         return "No test ran"
     if tests.tells_nothing:
         return "No test passed, so they do not tell whether this change breaks something"
-    known = "known to be " if tests.unknown else ""
+    known = "known to be " if tests.unknown or not tests.whole else ""
     skipped = f", {tests.skipped} skipped" if tests.skipped else ""
     ran = "" if tests.whole else ", not all ran"
     return f"No test is {known}broken: {counted(tests.passed, 'test')} passed{skipped}{ran}"

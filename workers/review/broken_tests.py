@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from workers.ports import Limits, Sandbox
 from workers.sandbox.checkout_files import is_test_file, python_files
@@ -93,7 +94,10 @@ class TestComparison:
     progress: Callable[[str], None]
 
     def compare(self, reaching: Sequence[str]) -> ComparedTests:
-        """Run the test files `reaching` the change first, then all as far as time allows. Raises CannotRun without a sandbox."""
+        """Run the test files `reaching` the change first, then all as far as time allows. Raises CannotRun without a sandbox.
+
+        Where time ended the first run, the second one is of the files that it did not come to.
+        """
         report = self._at_head(reaching)
         compared = ComparedTests(
             ran=len(report.results),
@@ -152,19 +156,34 @@ class TestComparison:
         """The results of the files that reach the change, and of the others where there was time for all."""
         tree, reaching = self.head.tree, [file for file in reaching if self.head.holds(file)]
         every = {str(file.relative_to(tree)) for file in python_files(tree) if is_test_file(file.name)}
-        if not reaching or every <= set(reaching):
-            self.progress("running all tests")
-            return self._run(self.head, ()).report
-        more = len(reaching) - 1
+        some = [] if every <= set(reaching) else reaching
+        more = len(some) - 1
         others = f" and {more} more file{'s' * (more != 1)}" if more else ""
-        self.progress(f"running the tests that reach the change: {reaching[0]}{others}")
-        first = self._run(self.head, reaching).report
+        self.progress(f"running the tests that reach the change: {some[0]}{others}" if some else "running all tests")
+        first = self._run(self.head, some).report
+        if first.out_of_time:
+            return self._further(first, dict.fromkeys((*reaching, *sorted(every))))
+        if not some:
+            return first
         if not self._has_time():
             return replace(first, complete=False, trouble=first.trouble or "the time was up before the other tests")
         self.progress("running all tests")
         rest = self._run(self.head, ()).report
         known = {result.id for result in rest.results}
         return replace(rest, results=(*rest.results, *(each for each in first.results if each.id not in known)))
+
+    def _further(self, first: TestReport, files: Iterable[str]) -> TestReport:
+        """A run that time ended, and the files beside those that it came to which it did not come to."""
+        came_to = {_file(result.id) for result in first.results}
+        beside = {PurePosixPath(file).parent for file in came_to}
+        left = [file for file in files if file not in came_to and PurePosixPath(file).parent in beside]
+        left = [file for file in left if self.head.holds(file)]
+        if not left or not self._has_time():
+            return first
+        self.progress(
+            f"running the tests that were left: {left[0]}" + (f" and {len(left) - 1} more" if left[1:] else "")
+        )
+        return replace(first, results=(*first.results, *self._run(self.head, left).report.results))
 
     def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
         """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""

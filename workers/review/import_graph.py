@@ -1,7 +1,8 @@
 """Which files of a tree import which, read without running them: the tests that reach a changed file."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from memory.parsing import parsed
@@ -10,6 +11,8 @@ from workers.sandbox.checkout_files import is_test_file
 
 DEEPEST = 30
 """Parts of a module's name: one name for each part of a path, with all parts behind it, is the square of the path."""
+
+CONFTEST = "conftest.py"
 
 MAX_TEST_FILES = 100
 """More test files than this are as well run as the whole suite."""
@@ -28,20 +31,24 @@ class ImportGraph:
         self._tests = {path for path in sources if is_test_file(path)}
 
     def tests_of(self, path: str) -> tuple[str, ...]:
-        """The test files to run for `path`; empty when none reaches it or it is better to run them all."""
-        found = self.reaching(path)
-        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+        """The test files to run for `path`, nearest first; empty when none reaches it or it is better to run them all."""
+        return _nearest_first(self.reaching(path), [path])
 
-    def reaching(self, path: str) -> set[str]:
-        """The test files that reach `path`, itself included."""
-        reached, waiting = {path}, [path]
+    def reaching(self, path: str) -> dict[str, int]:
+        """The test files that reach `path`, itself included, each with the imports on the shortest way there."""
+        reached, waiting = {path: 0}, deque([path])
         while waiting:
-            for importer in self._importers.get(waiting.pop(), set()) - reached:
-                reached.add(importer)
+            known = waiting.popleft()
+            for importer in self._importers.get(known, set()) - reached.keys():
+                reached[importer] = reached[known] + 1
                 waiting.append(importer)
-        conftests = {PurePosixPath(each).parent for each in reached if PurePosixPath(each).name == "conftest.py"}
-        below = {test for test in self._tests if not conftests.isdisjoint(PurePosixPath(test).parents)}
-        return (reached & self._tests) | below
+        conftests = {
+            PurePosixPath(each).parent: reached[each] for each in reached if PurePosixPath(each).name == CONFTEST
+        }
+        for test in self._tests - reached.keys():
+            above = [conftests[each] for each in PurePosixPath(test).parents if each in conftests]
+            reached |= {test: min(above)} if above else {}
+        return {test: reached[test] for test in reached.keys() & self._tests}
 
 
 def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:
@@ -86,10 +93,22 @@ def _is_dotted(text: str) -> bool:
 
 
 def reaching_tests(change: Change, head: Mapping[str, str], base: Mapping[str, str]) -> tuple[str, ...]:
-    """The test files of the head that reach a changed file, or one that is gone; empty when it is better to run them all."""
+    """The test files of the head that reach a changed file, or one that is gone, nearest first; empty when it is better to
+    run them all."""
     now, before = ImportGraph(head), ImportGraph(base)
     there = {file.path for file in change.files} & head.keys()
     gone = {file.old_path for file in change.files} - head.keys()
-    found = {test for path in there for test in now.tests_of(path)}
-    found |= {test for path in gone for test in before.tests_of(path)} & head.keys()
-    return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+    found: dict[str, int] = {}
+    for graph, paths in ((now, there), (before, gone)):
+        for reached in (graph.reaching(path) for path in paths):
+            if len(reached) <= MAX_TEST_FILES:
+                found |= {test: min(away, found.get(test, away)) for test, away in reached.items() if test in head}
+    return _nearest_first(found, there | gone)
+
+
+def _nearest_first(found: Mapping[str, int], changed: Collection[str]) -> tuple[str, ...]:
+    """Test files, those first that are named after what is changed; none where they are too many."""
+    stems = {PurePosixPath(path).stem for path in changed}
+    names = {form for stem in stems for form in (stem, f"test_{stem}", f"{stem}_test", f"test{stem}")}
+    order = sorted(found, key=lambda test: (PurePosixPath(test).stem not in names, found[test], test))
+    return tuple(order) if len(found) <= MAX_TEST_FILES else ()

@@ -100,7 +100,7 @@ def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
     )
     assert [headline(tests), *lines(tests)] == snapshot(
         [
-            "No test is broken: 9 tests passed, not all ran",
+            "No test is known to be broken: 9 tests passed, not all ran",
             "2 tests failing without this change too: a, b.",
             "1 test failing once and passing when run again: t.py::c.",
             "Not all tests ran: the tests ran longer than 5 s.",
@@ -109,7 +109,7 @@ def test_nothing_broken_says_how_many_ran_and_what_did_not() -> None:
     assert markdown(tests) == []
     assert in_check(tests) == snapshot(
         [
-            "No test is broken: 9 tests passed, not all ran.",
+            "No test is known to be broken: 9 tests passed, not all ran.",
             "2 tests failing without this change too: `a`, `b`.",
             "1 test failing once and passing when run again: `t.py::c`.",
             "Not all tests ran: the tests ran longer than 5 s.",
