@@ -8,7 +8,7 @@ from rich.syntax import Syntax
 
 from bot.cli.console import Detail, TextTable, print_tables
 from bot.cli.json_output import WORTH_NAMING, advice
-from memory.model import Attempt, Confidence, Doubt, Failure, Proof
+from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof
 from workers.messages import repair
 from workers.messages.markdown import counted
 from workers.repair.result import Repaired, RepairStatus
@@ -42,7 +42,7 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         print_proof(proven.proof, out)
         _print_left(proven.proof, out, detail)
     else:
-        nearest = () if detail is Detail.ALL else tuple(each.reflection for each in result.attempts[-1:])  # all follow
+        nearest = () if detail is Detail.ALL else (_nearest(result.attempts),)  # else all follow
         made = result.environment_seconds
         environment = (
             f"Making the environment: {made:.0f} s, beside the budget."
@@ -57,6 +57,12 @@ def print_repaired(result: Repaired, out: Console, *, seconds: float, applied: b
         print_tables([_attempts(result)], out)
     if result.attempts:
         out.print(f"why: apprentice why {(proven or result.attempts[-1]).decision_id}", markup=False)
+
+
+def _nearest(attempts: Sequence[Attempt]) -> str:
+    """What the last attempt came to that found an edit which passes the failing tests, else the last of all."""
+    refused = [each for each in attempts if each.outcome is AttemptOutcome.UNPROVEN]
+    return next((each.reflection for each in reversed(refused or attempts)), "")
 
 
 def verdict(result: Repaired, seconds: float) -> str:

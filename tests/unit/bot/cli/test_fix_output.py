@@ -145,6 +145,15 @@ def test_what_is_set_aside() -> None:
     )
 
 
+def test_an_edit_that_was_refused_is_said_before_later_attempts_that_found_none() -> None:
+    """What it lacked tells the user more."""
+    refused = replace(LOST, outcome=AttemptOutcome.UNPROVEN, reflection="Best was `a` at a.py:1: the suite fails.")
+    late = replace(LOST, strategy="everything", reflection="all strategies: time ran out.")
+    lines = printed(result(RepairStatus.NOT_FIXED, LOST, refused, late))
+    assert refused.reflection in lines
+    assert late.reflection not in lines
+
+
 def test_all_that_is_known() -> None:
     """--verbose has every test, each attempt with its odds, and the whole message."""
     lines = printed(result(RepairStatus.NOT_FIXED, LOST), Detail.ALL)

@@ -158,8 +158,13 @@ class SearchSession:
             if verdict.plausible:
                 with limit.postponed(self._searched_by):
                     listed = shortlist(verdict.candidate, verdicts, tally, limit.share(RIVAL_SHARE, RIVAL_SECONDS))
+                    if len(listed.candidates) > 1:
+                        self._progress(
+                            f"comparing what the {len(listed.candidates)} edits that pass do on further calls"
+                        )
+                    compared = self._comparer.compared(listed, self._observed, seed)
                     self._progress("running all tests with what passes, to prove it")
-                    proofs.prove(self._comparer.compared(listed, self._observed, seed))
+                    proofs.prove(compared)
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=limit.expired)
