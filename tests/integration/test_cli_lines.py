@@ -121,6 +121,7 @@ def test_fix_of_one_failing_test(home: Path, tmp_path: Path) -> None:
             "boundaries: 2 candidates tried, none makes the failing tests pass",
             "trying strategy operators",
             "an edit of shop/till.py:24 passes the failing tests; looking for others that do",
+            "comparing what the 8 edits that pass do on further calls",
             "running all tests with what passes, to prove it",
             "operators: comparison_operator at shop/till.py:24 is proven after 1 candidate",
         ]
