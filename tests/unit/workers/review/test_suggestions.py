@@ -110,6 +110,21 @@ def test_what_costs_a_test_or_shows_nothing_is_not_proven(before: TestReport, af
     assert prover(Suite(before, after)).proof(draft()) is None
 
 
+def test_of_tests_that_take_too_long_those_that_ended_speak() -> None:
+    """The file in which time was up does not, nor do those after it."""
+    cut = replace(report(("test_m.py::a", "test_m.py::b", "test_far.py::c"), complete=False), out_of_time=True)
+    suite = Suite(cut, report(("test_m.py::a", "test_m.py::b")))
+    proof = prover(suite, sources={**SOURCES, "test_far.py": "import m\n"}).proof(draft())
+    assert proof is not None
+    assert (proof.before.collected, proof.command) == (2, "python -m pytest test_m.py")
+    assert suite.runs == [(("test_m.py", "test_far.py"), False), (("test_m.py",), True)]
+    lost = Suite(cut, report(("test_m.py::a",)))
+    assert prover(lost, sources={**SOURCES, "test_far.py": "import m\n"}).proof(draft()) is None
+    nothing = Suite(replace(report(("test_m.py::a",), complete=False), out_of_time=True), report(()))
+    assert prover(nothing).proof(draft()) is None
+    assert [with_change for _, with_change in nothing.runs] == [False]
+
+
 def test_the_head_is_run_once_for_the_same_tests() -> None:
     """Two suggestions that the same tests speak for share the run without them."""
     suite = Suite(report(("a",)), report(("a",)))
