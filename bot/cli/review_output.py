@@ -173,9 +173,7 @@ def _print_tests(result: LocalReview, out: Console, detail: Detail) -> None:
         out.print(line, markup=False)
     part, fix = reviewed.culprit, reviewed.fix
     if part is not None:
-        added = compared is not None and any(test.added for test in compared.broken)
-        them = "those that it does not add" if added else "them"
-        out.print(f"this part of the change breaks {them}; without it they pass:")
+        out.print(f"this part of the change breaks {tests.blamed_on_part(compared)}; without it they pass:")
         print_code(part.patch, out)
     if fix is not None and fix.proof is not None and not (part and fix.proof.contested):
         but = f", but {unusual(fix.proof)}" if fix.proof.unusual else ""

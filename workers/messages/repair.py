@@ -112,10 +112,10 @@ def fix_in_review(attempt: Attempt) -> str:
     return fix_undecided(attempt) if several else _shown("With this change they pass:", attempt)
 
 
-def culprit(patch: str, proof: Proof) -> str:
-    """The part of a reviewed change that breaks tests, as the patch that takes it back."""
+def culprit(patch: str, proof: Proof, broken: str) -> str:
+    """The part of a reviewed change that breaks tests, which `broken` refers to, as the patch that takes it back."""
     head = (
-        "One part of the change breaks them. With this patch, which takes it back, they pass, and no other of "
+        f"One part of the change breaks {broken}. With this patch, which takes it back, they pass, and no other of "
         f"{proof.suite.collected} tests is broken:"
     )
     return "\n".join([head, "", _patch(patch)])

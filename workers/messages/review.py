@@ -7,7 +7,7 @@ from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, first_of, marker, name, plain
 from workers.messages.repair import culprit, fix_in_review, proof_section
-from workers.messages.tests import headline, in_check, markdown, markdown_remarks, untested_parts
+from workers.messages.tests import blamed_on_part, headline, in_check, markdown, markdown_remarks, untested_parts
 from workers.review.engine import Reviewed
 from workers.review.plan import MissedFinding, RepairSuggestion, ReviewPlan
 
@@ -158,7 +158,7 @@ def _tests_first(reviewed: Reviewed, repair: RepairSuggestion | None) -> list[st
     broken = markdown(reviewed.tests) if reviewed.tests else []
     part, fix = reviewed.culprit, reviewed.fix
     if part and not repair:
-        broken += ["", culprit(part.patch, part.proof)]
+        broken += ["", culprit(part.patch, part.proof, blamed_on_part(reviewed.tests))]
     if repair:
         place = name(f"{repair.path}:{repair.suggestion.start_line}")
         broken += ["", f"With the suggestion for {place} they pass."]

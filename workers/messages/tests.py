@@ -35,6 +35,11 @@ def lines(tests: ComparedTests, *, every: bool = False) -> list[str]:
     return [*_tests(tests, lambda test: f"  {_line(test, id_of, str)}", "  ", most), *remarks(tests)]
 
 
+def blamed_on_part(tests: ComparedTests | None) -> str:
+    """Which of the broken tests a part of the change breaks: it is looked for by those that the change does not add."""
+    return "those that it does not add" if tests and any(test.added for test in tests.broken) else "them"
+
+
 def described(test: BrokenTest) -> str:
     """One broken test on one line."""
     return _line(test, str, str)

@@ -75,6 +75,14 @@ def test_a_part_that_breaks_tests_says_enough_without_another_repair() -> None:
     assert "No other repair" not in body
 
 
+def test_a_part_that_breaks_tests_is_not_blamed_for_a_test_that_the_change_adds() -> None:
+    """A new test that fails may fail for a reason of its own."""
+    tests = ComparedTests(broken=(broken(1), replace(broken(2), added=True)))
+    reviewed = replace(review(tests=tests).reviewed, culprit=culprit("one\n"))
+    body = review_body(reviewed, ReviewPlan(), (), sha="0" * 40, reopened=0, bot_name="apprentice", key="k")
+    assert "One part of the change breaks those that it does not add." in body
+
+
 def test_a_review_that_a_user_asked_for_says_that_no_test_is_broken() -> None:
     """Of a fork's, that is what the command was for; a review without a command leaves it to the check run."""
     reviewed = review(tests=ComparedTests(ran=9, passed=9, whole=True)).reviewed
