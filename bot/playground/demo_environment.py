@@ -227,8 +227,8 @@ def _apprentice(environment: dict[str, str], out: Console, *, log: bool) -> Iter
     try:
         yield _awaited(ready)
     except DemoFailed:
-        for line in held_back:
-            show(line)
+        while held_back:  # more lines may come while these are shown
+            show(held_back.popleft())
         raise
     finally:
         process.send_signal(signal.SIGTERM)
