@@ -119,12 +119,22 @@ def test_of_edits_that_behave_alike_the_smaller_is_first(score: float, order: tu
     assert ranked(both).order == order
 
 
-def test_removing_is_smaller_than_writing() -> None:
-    """However much goes; what takes the place of something counts for what is written."""
-    sizes = [
-        description_length("range(n - 1)", after) for after in ("range(n)", "range(n + 1)", "range(n - 12)", "f(n)")
-    ]
-    assert sizes == [1, 2, 1, 4]
+@pytest.mark.parametrize(
+    ("before", "after", "size"),
+    [
+        ("abc", "abc", 0),
+        ("abc", "abbc", 1),
+        ("aa", "aaa", 1),
+        ("", "ab", 2),
+        ("abc", "axc", 2),
+        ("range(n - 1)", "range(n)", 1),
+        ("range(n - 1)", "range(n + 1)", 2),
+        ("range(n - 1)", "f(n)", 4),
+    ],
+)
+def test_the_size_of_an_edit_is_what_it_writes_and_that_it_removes(before: str, after: str, size: int) -> None:
+    """Common beginnings and ends do not count, nor do they overlap; it does not matter how much goes."""
+    assert description_length(before, after) == size
 
 
 def test_edits_without_one_of_them_are_ranked_as_the_others_are() -> None:

@@ -14,7 +14,6 @@ from memory.model import EditShape, Failure, Family
 from workers.repair.attempt import MAX_PLAUSIBLE, RIVALS, THOROUGH, AttemptTally, Shortlist, shortlist
 from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.engines.search.search import SearchSpace
-from workers.repair.judging.ranking import changed_characters
 from workers.repair.time_allowance import Deadline
 
 FAILURE = Failure(
@@ -73,15 +72,6 @@ def test_a_search_that_time_cut_short_is_not_thorough(screened: int, thorough: b
 def test_a_search_that_came_to_its_end_is_thorough() -> None:
     """Where few edits are possible, all of them were tried."""
     assert listed([verdict("wrong")], Deadline(math.inf))[0].thorough
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "size"),
-    [("abc", "abc", 0), ("abc", "axc", 1), ("abc", "abbc", 1), ("aa", "aaa", 1), ("", "ab", 2)],
-)
-def test_the_size_of_an_edit_is_the_stretch_that_changes(before: str, after: str, size: int) -> None:
-    """Common beginnings and ends do not count, nor do they overlap."""
-    assert changed_characters(before, after) == size
 
 
 def test_the_nearest_repairs_most_then_moves_the_failure() -> None:
