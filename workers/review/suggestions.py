@@ -6,7 +6,7 @@ Each suggestion is tried by itself, on the unchanged head, because each is appli
 2. the detectors, reading the file with it, report its rule less often and no rule more often;
 3. the covering tests are run without it and with it: some test passes, nothing that passed fails, skips or vanishes.
    Covering are the test files that reach the module through imports, else the whole suite; of files that take too long
-   together, those nearest to the module. Where only comments and layout differ, no test can tell, and none is run.
+   together, those that ended. Where only comments and layout differ, no test can tell, and none is run.
 
 A fix that its tool calls unsafe needs covering tests: the whole suite does not vouch for it. The worst findings come
 first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
@@ -230,7 +230,7 @@ class SuggestionProver:
 
 
 def _finished(cut: TestReport) -> tuple[tuple[str, ...], TestReport]:
-    """The files to whose end a run came before its time was used up, and what it says of these: the nearest ones ran first."""
+    """The files to whose end a run came before its time was used up, and what it says of these."""
     *files, last = dict.fromkeys(result.id.partition("::")[0] for result in cut.results) or [""]
     results = tuple(result for result in cut.results if result.id.partition("::")[0] != last)
     return tuple(files), replace(cut, results=results, complete=True, trouble="", out_of_time=False)
