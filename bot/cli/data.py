@@ -50,19 +50,18 @@ def export(
     dated = what not in (ExportKind.LEARNINGS, ExportKind.UPLIFT)
     if (since is not None and not dated) or (own_names and what is not ExportKind.LEARNINGS):
         refuse("--since goes with sft, dpo, kto and agent, --own-names with learnings")
-    with writing(file):
-        if what is ExportKind.UPLIFT:
-            _export_uplift(file, repository, as_json=as_json)
-            return
-        if what is ExportKind.LEARNINGS:
-            _export_learnings(file, repository, own_names=own_names, as_json=as_json)
-            return
-        with refusing():
-            store = command_context().store
-            repository = [repository_key(store, each) for each in repository]
-            day = since.replace(tzinfo=UTC) if since else None
-            exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
-        print_line(asdict(exported), exported.text(), as_json=as_json)
+    if what is ExportKind.UPLIFT:
+        _export_uplift(file, repository, as_json=as_json)
+        return
+    if what is ExportKind.LEARNINGS:
+        _export_learnings(file, repository, own_names=own_names, as_json=as_json)
+        return
+    with refusing(), writing(file):
+        store = command_context().store
+        repository = [repository_key(store, each) for each in repository]
+        day = since.replace(tzinfo=UTC) if since else None
+        exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
+    print_line(asdict(exported), exported.text(), as_json=as_json)
 
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
@@ -82,11 +81,12 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
             quorum=context.settings.quorum,
             private_names=own_names,
         )
-    try:
-        learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
-    except (BadYaml, UnicodeDecodeError) as error:
-        refuse(f"{file} exists and is no learnings file ({error}); move it away, or name another one", error)
-    write_atomically(file.absolute(), render(learned))
+    with writing(file):
+        try:
+            learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
+        except (BadYaml, UnicodeDecodeError) as error:
+            refuse(f"{file} exists and is no learnings file ({error}); move it away, or name another one", error)
+        write_atomically(file.absolute(), render(learned))
     line = f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them"
     document = {"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)}
     print_line(document, line, as_json=as_json)
@@ -107,7 +107,8 @@ def _export_uplift(file: Path, repositories: list[str], *, as_json: bool) -> Non
     if not counts:
         refuse(f"too few repairs: at least {MIN_TASKS} of each arm are needed, and `apprentice stats` counts them")
     found = UpliftCounts(product=version("apprentice"), installation=installation_of(log), counts=counts)
-    write_atomically(file.absolute(), render(found))
+    with writing(file):
+        write_atomically(file.absolute(), render(found))
     tasks = sum(each.learned.tasks + each.control.tasks for each in counts)
     line = f"{tasks} of {len(chosen)} repairs in {len(counts)} families in {file}; read it before you share it"
     print_line({"path": str(file.absolute()), "tasks": tasks, "families": len(counts)}, line, as_json=as_json)

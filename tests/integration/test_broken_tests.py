@@ -208,6 +208,17 @@ def test_without_time_only_the_tests_that_reach_the_change_run(tmp_path: Path) -
 
 
 @pytest.mark.extended
+def test_a_test_that_time_ended_in_the_second_run_is_not_broken(tmp_path: Path) -> None:
+    """Nor is the one that time ended in the first."""
+    slow = "import time\n\n\ndef test_free():\n    time.sleep(300)\n"
+    wrong = BASE["shop/money.py"].replace("round(cents)", "int(cents)")
+    changes = {"tests/test_free.py": slow, "tests/test_slow.py": slow, "shop/money.py": wrong}
+    found = compared(tmp_path, changes, ("tests/test_free.py",), wall_seconds=20)
+    assert broken(found) == {"tests/test_money.py::test_up": ("AssertionError", "shop/money.py", 2, False)}
+    assert (found.ran, found.whole, found.flaky) == (3, False, ())
+
+
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("reaching", "more"),
     [

@@ -183,7 +183,9 @@ class TestComparison:
         self.progress(
             f"running the tests that were left: {left[0]}" + (f" and {len(left) - 1} more" if left[1:] else "")
         )
-        return replace(first, results=(*first.results, *self._run(self.head, left).report.results))
+        rest = self._run(self.head, left).report
+        came_to_an_end = (each for each in rest.results if not rest.trouble or each.message != rest.trouble)
+        return replace(first, results=(*first.results, *came_to_an_end))
 
     def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
         """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""

@@ -5,8 +5,8 @@ Each suggestion is tried by itself, on the unchanged head, because each is appli
 1. as whole changed lines it gives exactly the text that the tool meant, and that text parses;
 2. the detectors, reading the file with it, report its rule less often and no rule more often;
 3. the covering tests are run without it and with it: some test passes, nothing that passed fails, skips or vanishes.
-   Covering are the test files that reach the module through imports, else the whole suite; of files that take too long
-   together, those that ended. Where only comments and layout differ, no test can tell, and none is run.
+   Covering are the test files that reach the module through imports, else the whole suite; for a safe fix, of files that
+   take too long together, those that ended. Where only comments and layout differ, no test can tell, and none is run.
 
 A fix that its tool calls unsafe needs covering tests: the whole suite does not vouch for it. The worst findings come
 first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
@@ -211,7 +211,7 @@ class SuggestionProver:
         if tests not in self._before:
             self._before[tests] = self.run(tests, {})
         before = self._before[tests]
-        if tests and before.out_of_time:
+        if tests and draft.suggestion.safe and before.out_of_time:
             tests, before = _finished(before)
         if not _speaks(before):
             return None

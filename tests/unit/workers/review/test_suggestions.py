@@ -118,6 +118,7 @@ def test_of_tests_that_take_too_long_those_that_ended_speak() -> None:
     assert proof is not None
     assert (proof.before.collected, proof.command) == (2, "python -m pytest test_m.py")
     assert suite.runs == [(("test_m.py", "test_far.py"), False), (("test_m.py",), True)]
+    assert prover(suite, sources={**SOURCES, "test_far.py": "import m\n"}).proof(draft(safe=False)) is None
     lost = Suite(cut, report(("test_m.py::a",)))
     assert prover(lost, sources={**SOURCES, "test_far.py": "import m\n"}).proof(draft()) is None
     nothing = Suite(replace(report(("test_m.py::a",), complete=False), out_of_time=True), report(()))
