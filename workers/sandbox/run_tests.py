@@ -317,14 +317,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
-    """The test command; where it names no files itself, pytest is spared collecting those without a wanted test.
+    """The test command; where it names no files itself, pytest is spared collecting those without a wanted test, and runs the
+    others in the order in which they are wanted.
 
     The plugin deselects the rest in any case. Single tests that it names give way to the files of those that are wanted.
     """
     words, named = project.test_command, _paths(project)
     if not tests or not _is_pytest(words) or (named and not any("::" in words[at] for at in named)):
         return words
-    files = sorted({test.partition("::")[0] for test in tests})
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
     there = all((project.tree / file).exists() for file in files)
     return (*_without(words, named), *map(project.argument, files)) if there else words
 
