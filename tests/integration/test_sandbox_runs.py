@@ -217,6 +217,16 @@ def test_only_the_wanted_tests_run(shop: Path, command: str) -> None:
     assert sorted(outcomes(report)) == ["TestOld::test_equal", "test_many[1]", "test_many[2]"]
 
 
+def test_files_run_in_the_order_in_which_they_are_wanted(shop: Path) -> None:
+    """The nearest tests come first, so that a run that time ends has run them."""
+    (shop / "tests/test_nearest.py").write_text("def test_one():\n    open('/tmp/ran', 'x').close()\n")
+    (shop / "tests/test_farther.py").write_text("def test_two():\n    open('/tmp/ran').close()\n")
+    project = discover(shop, python=None, test_command="python -m pytest")
+    wanted = ["tests/test_nearest.py::test_one", "tests/test_farther.py::test_two"]
+    report = run_tests(Bubblewrap(), project, tests=wanted, limits=LIMITS).report
+    assert [result.outcome for result in report.results] == [TestOutcome.PASSED, TestOutcome.PASSED]
+
+
 def test_an_overlay_is_tested_and_the_checkout_stays_as_it_is(shop: Path) -> None:
     """The repaired module makes the tests pass; no file of the checkout changes or appears."""
     before = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file()}
