@@ -88,7 +88,7 @@ def kind_of(before: str, after: str) -> EditKind:
         return EditKind.PLAIN
     statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
     kind = _of_statements(change) if statements else _of_expression(change)
-    if kind is EditKind.PLAIN and _indifferent(new) - _indifferent(old):
+    if kind is EditKind.PLAIN and (_indifferent(new) - _indifferent(old) or _idle(new) - _idle(old)):
         return EditKind.CONSTANT_RESULT
     return EditKind.UNREAD if kind is EditKind.PLAIN and _unread(new) - _unread(old) else kind
 
@@ -103,6 +103,26 @@ def _has_one_answer(function: ast.AST) -> bool:
     answers = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
     first = answers[0] if len(answers) > 1 else None
     return isinstance(first, ast.Constant) and all(_equal(first, answer) for answer in answers)
+
+
+def _idle(tree: ast.AST) -> set[str]:
+    """Expressions in which a zero has the operation do nothing, or leave nothing over."""
+    return {ast.dump(node) for node in ast.walk(tree) if _is_idle(node)}
+
+
+def _is_idle(node: ast.AST) -> bool:
+    match node:
+        case (
+            ast.BinOp(op=ast.Mult(), left=ast.Constant(value=0))
+            | ast.BinOp(op=ast.Mult(), right=ast.Constant(value=0))
+            | ast.Subscript(slice=ast.Slice(upper=ast.Constant(value=0)))
+            | ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=0)])
+            | ast.Call(func=ast.Attribute(attr="replace"), args=[_, _, ast.Constant(value=0)])
+            | ast.Call(func=ast.Attribute(attr="split" | "rsplit"), args=[_, ast.Constant(value=0)])
+        ):
+            return True
+        case _:
+            return False
 
 
 def _unread(tree: ast.AST) -> set[tuple[str, str]]:
@@ -207,10 +227,18 @@ def _of_expression(change: TreeChange) -> EditKind:
 def _compares_texts(node: ast.AST) -> bool:
     """Whether the texts of two values are compared, `str(a) < str(b)`: 10 comes before 9, and 1 equals "1"."""
     sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
-    return bool(sides) and all(
-        isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and side.func.id in ("str", "repr")
-        for side in sides
-    )
+    return bool(sides) and all(map(_is_text_of, sides))
+
+
+def _is_text_of(node: ast.expr) -> bool:
+    match node:
+        case (
+            ast.Call(func=ast.Name(id="str" | "repr"))
+            | ast.Call(func=ast.Name(id="map"), args=[ast.Name(id="str" | "repr"), _])
+        ):
+            return True
+        case _:
+            return False
 
 
 def _has_message(node: ast.AST) -> bool:

@@ -70,6 +70,36 @@ def test_the_kind_of_an_edit(old: str, new: str, kind: EditKind) -> None:
     assert kind_of(BEFORE, BEFORE.replace(old, new)) is kind
 
 
+@pytest.mark.parametrize(
+    ("edited", "kind"),
+    [
+        ("str(key) in map(str, keys)", EditKind.AS_TEXT),
+        ("int(key) in map(int, keys)", EditKind.PLAIN),
+    ],
+)
+def test_a_comparison_with_the_texts_of_elements_coincides(edited: str, kind: EditKind) -> None:
+    """What is asked of each element's text is asked of texts, too."""
+    before = "def has(keys, key):\n    return key in keys\n"
+    assert kind_of(before, before.replace("key in keys", edited)) is kind
+
+
+@pytest.mark.parametrize(
+    ("edited", "kind"),
+    [
+        ("text.replace(old, new, 0)", EditKind.CONSTANT_RESULT),
+        ("text.replace(old, new, 2)", EditKind.PLAIN),
+        ("text.split(old, 0)", EditKind.CONSTANT_RESULT),
+        ("text[:0].replace(old, new, 1)", EditKind.CONSTANT_RESULT),
+        ("text[0].replace(old, new, 1)", EditKind.PLAIN),
+        ("0 * text.replace(old, new, 1)", EditKind.CONSTANT_RESULT),
+    ],
+)
+def test_an_operation_that_does_nothing_is_a_constant_result(edited: str, kind: EditKind) -> None:
+    """A zero that turns an operation off repairs it as little as its deletion."""
+    before = "def put(text, old, new):\n    return text.replace(old, new, 1)\n"
+    assert kind_of(before, before.replace("text.replace(old, new, 1)", edited)) is kind
+
+
 def test_counting_in_a_loop_is_plain() -> None:
     """A counter that a loop lacks is no number that fits the tests."""
     before = "def count(rows):\n    found = 0\n    for row in rows:\n        row.seal()\n    return found\n"

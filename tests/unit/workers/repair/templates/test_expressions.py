@@ -109,6 +109,30 @@ CASES = [
     (
         "both_sides",
         """
+        def holds(text: str, part: str):
+            return part in text
+        """,
+        """
+        def holds(text: str, part: str):
+            return part.lower() in text.lower()
+        """,
+        {},
+    ),
+    (
+        "both_sides",
+        """
+        def is_known(number, numbers):
+            return number not in numbers
+        """,
+        """
+        def is_known(number, numbers):
+            return str(number) not in map(str, numbers)
+        """,
+        {},
+    ),
+    (
+        "both_sides",
+        """
         def is_alias(word: str):
             return word == "AS"
         """,

@@ -147,15 +147,31 @@ def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 @template(cst.Comparison, strategy="calls", prior=0.55, families=_VALUES)
 def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`; `a == "AS"` → `a.upper() == "AS"`."""
+    """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`; `a == "AS"` → `a.upper() == "AS"`; `a in b` →
+    `a.lower() in b.lower()`, `str(a) in map(str, b)`.
+    """
     sign, sides = node.comparisons[0].operator, (node.left, node.comparisons[0].comparator)
     if len(node.comparisons) > 1 or isinstance(sign, (cst.Is, cst.IsNot)):
         return
     kinds = [outer(site.kind(site.code(side))) for side in sides]
+    if isinstance(sign, (cst.In, cst.NotIn)):
+        yield from _each_side(node, kinds[1], site)
+        return
     for form, weight in by_rank(_WRAPS.get(kinds[0] or kinds[1], _WRAPS[""])):
         upper = form == "{}.lower()" and any(isinstance(n, cst.SimpleString) and n.raw_value.isupper() for n in sides)
         one, other = (_wrapped(n, "{}.upper()" if upper else form, site) for n in sides)
         yield site.replace(node, f"{one} {site.code(sign)} {other}", weight=weight)
+
+
+def _each_side(node: cst.Comparison, container: str, site: Site) -> Iterator[Edit]:
+    """A membership with both sides converted: a text as a whole, or else each element."""
+    left, sign, right = node.left, site.code(node.comparisons[0].operator), node.comparisons[0].comparator
+    if may_be(container, TEXT):
+        wholes = ((_wrapped(left, form, site), _wrapped(right, form, site)) for form in ("{}.lower()", "{}.strip()"))
+        yield from site.replacements(node, (f"{one} {sign} {other}" for one, other in wholes))
+    if container != TEXT:
+        each = (f"{to}({site.code(left)}) {sign} map({to}, {site.code(right)})" for to in ("str", "int"))
+        yield from site.replacements(node, each)
 
 
 def _wrapped(node: cst.BaseExpression, form: str, site: Site) -> str:
