@@ -198,6 +198,27 @@ def test_what_cannot_be_fixed(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.extended
+def test_bugs_that_fail_alike(home: Path, tmp_path: Path) -> None:
+    """Where no edit repairs all tests of a failure, one is repaired alone, and the others are listed."""
+    bugs = {
+        "shop/names.py": "def greeted(name):\n    return 'Dear ' + name\n",
+        "tests/test_names.py": (
+            "from shop.names import greeted\n\n\n"
+            "def test_greeted():\n    assert greeted(' Ada ') == 'Dear Ada'\n\n\n"
+            "def test_greeted_long():\n    assert greeted('Grace Hopper ') == 'Dear Grace Hopper'\n"
+        ),
+    }
+    project = written(tmp_path / "shop", SHOP | bugs)
+    document = apprentice(home, "fix", project, "--json", "--seed", "3", "--budget", "40").document()
+    proof = document["proof"]
+    assert (document["status"], changed(document["patch"])[2:]) == (
+        "fixed",
+        ["-    return 'Dear ' + name", "+    return 'Dear ' + name.strip()"],
+    )
+    assert {*proof["failed_before"]} - {*proof["passed_after"]} == {FAILING}
+
+
+@pytest.mark.extended
 def test_a_seed_repeats_a_run(shop: Path, tmp_path: Path) -> None:
     """From the same state, the same seed makes the same choices and finds the same patch; time may end the look for rivals."""
     first, second = (

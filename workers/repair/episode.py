@@ -5,6 +5,7 @@ publishes the result.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -26,6 +27,7 @@ from memory.policy.q_table import Remembered
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Engine, OpenStrategies, PreviousAttempts, RepairDeps, ReproducedFailure
 from workers.repair.engines.search.engine import open_search
+from workers.repair.first_run import function_of
 from workers.repair.judging.prove import reserved
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.repair.result import (
@@ -41,13 +43,17 @@ from workers.repair.result import (
     experience_of,
 )
 from workers.repair.time_allowance import Deadline, TimedSandbox
-from workers.sandbox.report import TestOutcome, shortened
+from workers.sandbox.report import TestOutcome, TestResult, shortened
 from workers.sandbox.run_tests import Project
 
 RECALLED = 5
 
 REPRODUCTION_SHARE = 1 / 3
 """The share of the budget that finding what fails may take. At least half is left to the search, see judging.prove.reserved."""
+
+TOGETHER = 0.5
+"""The share of the search in which an edit is looked for that repairs all tests of a failure, before one of them is looked at
+alone: bugs whose tests fail alike are one failure at first."""
 
 
 class EngineFactory(Protocol):
@@ -72,7 +78,7 @@ def repair(
 
     Tests that are `named` as failing are run first, then those in the files that `before` holds (see reproduce); of several
     failures one in such a file is repaired. A third of the budget at most finds what fails; the last seconds of it are kept
-    for a proof.
+    for a proof. Where the search finds nothing that repairs several tests together, it goes on with one of them alone.
 
     Raises CannotRun or BadInput when the tests cannot run. A model that cannot be used, or whose budget is spent, fails
     nothing: the result holds what was tried before that.
@@ -112,6 +118,25 @@ def _without_attempts(reproduction: Reproduction, started: float) -> Repaired:
 def _others(failure: Failure, reproduction: Reproduction) -> int:
     """How many other tests fail, otherwise or where nothing was changed."""
     return len(reproduction.failing_report.failing()) - len(failure.failing_tests)
+
+
+def _of_one_test(failure: Failure, reproduction: Reproduction) -> Failure | None:
+    """The failure of one test function with all its parameters: the one that runs the fewest lines, as fewest are suspected then.
+
+    None where a single one fails, or where test files cannot be collected.
+    """
+    report, functions = reproduction.failing_report, defaultdict[str, list[TestResult]](list)
+    for result in report.failing():
+        if result.id in failure.failing_tests and "::" in result.id:
+            functions[function_of(result.id)].append(result)
+
+    if len(functions) < 2:
+        return None
+
+    def lines(function: str) -> int:
+        return sum(map(len, reproduction.lines.get(functions[function][0].id, {}).values()))
+
+    return failure_of(replace(report, results=tuple(functions[min(functions, key=lines)])))
 
 
 def _found(failure: Failure, others: int) -> str:
@@ -177,16 +202,34 @@ class _Loop:
         self._after: AttemptEffect | None = None
         self._stopped = False
         self._first: FirstPlausible | None = None
+        self._candidates = 0
         self._test_runs = 0
         self._proof_seconds = 0.0
         self._late = ""
 
     def run(self, llm: EngineFactory | None) -> Repaired:
         """The whole repair; with a model, the search is one of the strategies to choose from."""
-        if llm is None:
-            seconds = self._case.started + self._deps.budget_seconds - time.monotonic()
-            return self._result(self._search(seconds))
-        return self._result(self._tries(llm.open(self._case, self._deps, self._previous)))
+        if llm is not None:
+            return self._result(self._tries(llm.open(self._case, self._deps, self._previous)))
+        part = _of_one_test(self._case.failure, self._case.reproduction)
+        attempts = self._search(self._left() * (TOGETHER if part else 1.0))
+        if part and not self._stopped and status_of(attempts) is RepairStatus.NOT_FIXED:
+            attempts += self._search_for(part)
+        return self._result(attempts)
+
+    def _left(self) -> float:
+        return self._case.started + self._deps.budget_seconds - time.monotonic()
+
+    def _search_for(self, part: Failure) -> tuple[Attempt, ...]:
+        """Search for a repair of a part of the failure, which is what was repaired if that finds one."""
+        whole, test = self._case, shortened(part.failing_tests[0])
+        self._deps.progress(f"the tests may fail for different reasons: now for {test} alone")
+        self._case = replace(whole, failure=part)
+        self._previous = PreviousAttempts(self._case, self._deps)
+        attempts = self._search(self._left())
+        if status_of(attempts) is RepairStatus.NOT_FIXED:
+            self._case = whole
+        return attempts
 
     def _search(self, seconds: float) -> tuple[Attempt, ...]:
         with open_search(self._case, self._deps, self._previous, seconds) as engine:
@@ -204,7 +247,7 @@ class _Loop:
                 break
             tried = (*tried, decision.chosen)
             embedded = decision.chosen == EMBEDDED
-            attempts += self._searched(decision) if embedded else [self._try(engine, decision, attempts)]
+            attempts += self._searched(decision) if embedded else [self._try(engine, decision)]
             if attempts and attempts[-1].outcome is AttemptOutcome.PROVEN:
                 break
         spent = engine.close(attempts)
@@ -235,15 +278,15 @@ class _Loop:
             self._deps.learner.conclude(decision, choice_components(self._case.failure, attempts))
         return attempts
 
-    def _try(self, engine: Engine, decision: Decision, before: list[Attempt]) -> Attempt:
+    def _try(self, engine: Engine, decision: Decision) -> Attempt:
         """One strategy's attempt, stored, concluded and remembered."""
         began = time.monotonic()
         result = engine.attempt(decision)
         self._after = attempt_effect(result)
         if self._first is None and result.first is not None:
-            candidates = sum(attempt.candidates for attempt in before) + result.first.candidates
             seconds = began - self._case.started + result.first.seconds
-            self._first = FirstPlausible(candidates=candidates, seconds=seconds)
+            self._first = FirstPlausible(candidates=self._candidates + result.first.candidates, seconds=seconds)
+        self._candidates += result.candidates
         self._late = self._late or result.late
         attempt = attempt_of(decision, result)
         self._deps.progress(f"{attempt.reflection.partition('. ')[0].removesuffix('.')}")
@@ -278,6 +321,11 @@ class _Loop:
             last is not None
             and last.strategy == EVERYTHING
             and (early or last.outcome is AttemptOutcome.NOTHING_PLAUSIBLE)
+            and all(
+                attempt.outcome is not AttemptOutcome.OUT_OF_BUDGET
+                for attempt in attempts
+                if attempt.strategy == EVERYTHING
+            )
         )
         if last and (last.by_model or (exhausted and not last.candidates)):
             return None
