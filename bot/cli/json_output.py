@@ -10,6 +10,7 @@ from workers.messages import repair
 from workers.repair.first_run import function_of
 from workers.repair.result import Repaired
 from workers.review.broken_tests import ComparedTests
+from workers.sandbox.report import shortened
 
 WORTH_NAMING = 10.0
 """The fewest seconds of making an environment, or of finding what fails, that the answer speaks of."""
@@ -105,11 +106,12 @@ def advice(result: Repaired) -> str:
     """Where the time went, and the options that would help."""
     if (effort := result.effort) is None or result.failure is None:
         return ""
-    tests = list(dict.fromkeys(function_of(each) for each in result.failure.failing_tests))
+    functions = list(dict.fromkeys(function_of(each) for each in result.failure.failing_tests))
+    tests = [test for test in functions if test != effort.alone]
     one = f"(--test-command {shlex.quote(f'python -m pytest {shlex.quote(tests[0])}')})"
     name = f"name one failing test {one} or " if effort.whole and effort.reproducing > WORTH_NAMING else ""
     more = f" To get further, {name}give more time (--budget {3 * effort.budget:.0f})."
-    # The search was for one edit with which all of them pass.
-    several = len(tests) > 1 and not result.late and (effort.exhausted or not name)
-    apart = f" If the tests fail for different reasons, name one of them {one}." if several else ""
+    several = len(functions) > 1 and not result.late and (effort.exhausted or not name)
+    tried = f"; {shortened(effort.alone)} was looked at alone, too" if effort.alone else ""
+    apart = f" If the tests fail for different reasons, name one of them {one}{tried}." if several else ""
     return f"{effort.described()}{'' if effort.exhausted else more}{apart}"

@@ -201,6 +201,7 @@ class _Loop:
         self._previous = PreviousAttempts(case, deps)
         self._after: AttemptEffect | None = None
         self._stopped = False
+        self._alone = ""
         self._first: FirstPlausible | None = None
         self._candidates = 0
         self._test_runs = 0
@@ -222,8 +223,8 @@ class _Loop:
 
     def _search_for(self, part: Failure) -> tuple[Attempt, ...]:
         """Search for a repair of a part of the failure, which is what was repaired if that finds one."""
-        whole, test = self._case, shortened(part.failing_tests[0])
-        self._deps.progress(f"the tests may fail for different reasons: now for {test} alone")
+        whole, self._alone = self._case, function_of(part.failing_tests[0])
+        self._deps.progress(f"the tests may fail for different reasons: now for {shortened(self._alone)} alone")
         self._case = replace(whole, failure=part)
         self._previous = PreviousAttempts(self._case, self._deps)
         attempts = self._search(self._left())
@@ -302,7 +303,7 @@ class _Loop:
             status=status,
             failure=case.failure,
             attempts=attempts,
-            candidates=sum(attempt.candidates for attempt in attempts),
+            candidates=self._candidates,
             test_runs=case.reproduction.test_runs + self._test_runs,
             proof_seconds=self._proof_seconds,
             first=self._first,
@@ -338,6 +339,7 @@ class _Loop:
             whole=self._case.reproduction.whole,
             exhausted=exhausted,
             stopped=self._stopped,
+            alone=self._alone,
         )
 
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:

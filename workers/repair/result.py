@@ -81,7 +81,7 @@ class SearchEffort:
     `candidates` counts as in `Repaired`, without rivals.
 
     `exhausted` says that the search ended before its time did, so that more time does not help, `stopped` that what was
-    left was not worth its time.
+    left was not worth its time. `alone` is a test that an edit was sought for by itself, after all together.
     """
 
     candidates: int
@@ -92,6 +92,7 @@ class SearchEffort:
     whole: bool
     exhausted: bool
     stopped: bool = False
+    alone: str = ""
 
     def described(self) -> str:
         """The same in words."""

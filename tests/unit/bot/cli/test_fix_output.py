@@ -281,6 +281,24 @@ def test_several_tests_that_no_edit_repairs_together(exhausted: bool) -> None:
     )
 
 
+def test_one_of_several_that_was_looked_at_alone() -> None:
+    """It is said which one, and another is named."""
+    effort = SearchEffort(
+        candidates=9,
+        searching=30.0,
+        reproducing=1.0,
+        proving=0.0,
+        budget=60.0,
+        whole=True,
+        exhausted=False,
+        alone="tests/test_a.py::test_0",
+    )
+    last = printed(replace(result(RepairStatus.NOT_FIXED), effort=effort))[-1]
+    assert last.endswith(
+        "name one of them (--test-command 'python -m pytest tests/test_a.py::test_1'); tests/test_a.py::test_0 was looked at alone, too."
+    )
+
+
 def test_a_suite_that_takes_long_to_say_what_fails() -> None:
     """Where the whole suite had to run for that, one test is named, by its function: its parameters may be no word of a shell."""
     effort = SearchEffort(
