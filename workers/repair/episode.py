@@ -213,7 +213,7 @@ class _Loop:
         if llm is not None:
             return self._result(self._tries(llm.open(self._case, self._deps, self._previous)))
         part = _of_one_test(self._case.failure, self._case.reproduction)
-        attempts = self._search(self._left() * (TOGETHER if part else 1.0))
+        attempts = self._search(self._left(), TOGETHER if part else 1.0)
         if part and not self._stopped and status_of(attempts) is RepairStatus.NOT_FIXED:
             attempts += self._search_for(part)
         return self._result(attempts)
@@ -232,8 +232,8 @@ class _Loop:
             self._case = whole
         return attempts
 
-    def _search(self, seconds: float) -> tuple[Attempt, ...]:
-        with open_search(self._case, self._deps, self._previous, seconds) as engine:
+    def _search(self, seconds: float, share: float = 1.0) -> tuple[Attempt, ...]:
+        with open_search(self._case, self._deps, self._previous, seconds, share) as engine:
             return self._tries(engine)
 
     def _tries(self, engine: Engine) -> tuple[Attempt, ...]:
@@ -318,15 +318,12 @@ class _Loop:
         last = attempts[-1] if attempts else None
         budget, reproducing, proving = self._deps.budget_seconds, self._case.reproduction.seconds, self._proof_seconds
         early = not self._late and seconds < budget - reserved(budget, self._case.reproduction)
+        ends = [attempt.outcome for attempt in attempts if attempt.strategy == EVERYTHING]
         exhausted = (
             last is not None
             and last.strategy == EVERYTHING
             and (early or last.outcome is AttemptOutcome.NOTHING_PLAUSIBLE)
-            and all(
-                attempt.outcome is not AttemptOutcome.OUT_OF_BUDGET
-                for attempt in attempts
-                if attempt.strategy == EVERYTHING
-            )
+            and {*ends[:-1]} <= {AttemptOutcome.NOTHING_PLAUSIBLE}
         )
         if last and (last.by_model or (exhausted and not last.candidates)):
             return None

@@ -51,10 +51,14 @@ UNWANTED = 0.5
 
 @contextmanager
 def open_search(
-    case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts, seconds: float
+    case: ReproducedFailure, deps: RepairDeps, previous: PreviousAttempts, seconds: float, share: float = 1.0
 ) -> Iterator[SearchEngine]:
-    """The search for one case, for `seconds` with its proofs; its test runners are open within the context."""
-    proven_by = time.monotonic() + seconds
+    """The search for one case, for `seconds` with its proofs; its test runners are open within the context.
+
+    No attempt begins, and none looks for a first edit, after a `share` of the search. What is found before may use all of it.
+    """
+    began = time.monotonic()
+    proven_by = began + seconds
     searched_by = proven_by - reserved(seconds, case.reproduction)
     memory = _memory(case, deps) if case.remembers else SearchMemory()
     with deps.session(
@@ -70,7 +74,7 @@ def open_search(
         searched_by=searched_by,
         proven_by=proven_by,
     ) as session:
-        yield SearchEngine(case, deps, previous, session, searched_by, memory)
+        yield SearchEngine(case, deps, previous, session, began + share * (searched_by - began), memory)
 
 
 @dataclass(frozen=True, slots=True)
