@@ -98,14 +98,39 @@ def test_several_near_misses_are_taken_best_first() -> None:
     assert "low = min" in found[0].source
 
 
+TWICE = "def parsed(a, b):\n    low = int(a, 16)\n    high = int(b, 16)\n    return range(low, high)\n"
+
+
+def test_the_same_edit_is_made_at_several_places() -> None:
+    """Two lines that are wrong alike are mended by one candidate, soon after the edits at each of them."""
+    space = SearchSpace(sources={"it.py": TWICE}, suspects=SUSPECTS, failure=failing())
+    found = [candidate.source for candidate in islice(space.proposed(), 400)]
+    decimal = [TWICE.replace(*digits) for digits in (("int(a, 16)", "int(a)"), ("int(b, 16)", "int(b)"))]
+    both = TWICE.replace(", 16)", ")")
+    assert found.index(both) - max(map(found.index, decimal)) < 10
+    mixed = decimal[0].replace("int(b, 16)", "int(b, 17)")
+    assert mixed not in found, "other edits are no twins"
+
+
+def test_a_name_is_exchanged_at_several_places_for_the_same_name_only() -> None:
+    """The shape of such an edit fits any names; together are those that write the same one."""
+    source = "def total(a, b, c):\n    low = min(a, 1)\n    high = max(a, 2)\n    return low + high\n"
+    space = SearchSpace(sources={"it.py": source}, suspects=SUSPECTS, failure=failing())
+    found = [candidate.source for candidate in islice(space.proposed(("names",)), 400)]
+    assert source.replace("(a, 1)", "(b, 1)").replace("(a, 2)", "(b, 2)") in found
+    assert source.replace("(a, 1)", "(b, 1)").replace("(a, 2)", "(c, 2)") not in found
+
+
 @pytest.mark.parametrize(
     ("seen", "failure", "least"),
     [
         (verdict(passed=1), failing(tests=2), 0.7),
         (verdict(message="assert 3 == 8"), failing("assert 2 == 4"), 0.2),
         (verdict(message="assert 2 == 4"), failing("'int' is not iterable", error="TypeError"), 0.3),
+        (verdict(message="Lists differ: [7] != [7, 8]\n\nFirst"), failing("Lists differ: [16] != [10]\n\nFirst"), 0.3),
+        (verdict(message="3 != 4 : of b"), failing("2 != 1 : of a"), 0.3),
     ],
-    ids=["a test passes", "another assertion fails", "an assertion fails instead"],
+    ids=["a test passes", "another assertion", "an assertion instead", "other lists of unittest", "others of unittest"],
 )
 def test_what_changes_the_failure_is_near(seen: ScreenVerdict, failure: Failure, least: float) -> None:
     """A test that passes tells most; another assertion or error tells less, but something."""
@@ -116,11 +141,20 @@ def test_what_changes_the_failure_is_near(seen: ScreenVerdict, failure: Failure,
     ("seen", "failure"),
     [
         (verdict(message="assert 3 == 4"), failing("assert 2 == 4")),
+        (verdict(message="Lists differ: [] != [10]\n\nSecond"), failing("Lists differ: [16] != [10]\n\nFirst")),
+        (verdict(message="4 != 3"), failing("4 != 2")),
         (verdict(error="Timeout"), failing()),
         (verdict(error="NameError", message="name 'x' is not defined"), failing("", error="TypeError")),
         (verdict(error="TypeError"), failing("assert 2 == 4")),
     ],
-    ids=["the same assertion", "no end", "a broken name", "an error for an assertion"],
+    ids=[
+        "the same assertion",
+        "of unittest",
+        "its expected value first",
+        "no end",
+        "a broken name",
+        "an error for an assertion",
+    ],
 )
 def test_what_gets_nowhere_is_left(seen: ScreenVerdict, failure: Failure) -> None:
     """Another wrong value in the same assertion, or a run that breaks earlier, is no step forward."""

@@ -97,8 +97,8 @@ def test_candidates_come_best_first() -> None:
 
 
 def test_equal_arguments_give_equal_candidates() -> None:
-    """The seed alone breaks ties: the same seed repeats the order, another may change it but not the set."""
-    some = ("boundaries", "returns")
+    """The seed alone breaks ties: the same seed repeats the order, another may change it, but not which edits are made."""
+    some = ("returns",)
     assert candidates(seed=3, strategies=some) == candidates(seed=3, strategies=some)
     meanings = [
         {fingerprint(compile(c.source, "x", "exec")) for c in candidates(seed=seed, strategies=some)} for seed in (3, 4)
@@ -241,9 +241,11 @@ def test_all_kinds_of_source_are_edited_safely(source: str) -> None:
 
 def test_an_edit_leaves_the_rest_of_the_file_alone() -> None:
     """Outside the edited lines every byte stays, so the patch is as small as the edit."""
-    for candidate in candidates(strategies=("operators",)):
-        old, new = STOCK.splitlines(), candidate.source.splitlines()
-        assert sum(a != b for a, b in itertools.zip_longest(old, new)) == 1
+    for suspect in suspected(STOCK):
+        space = SearchSpace(sources={"stock.py": STOCK}, suspects=[suspect], failure=failing())
+        for candidate in space.proposed(("operators",)):
+            old, new = STOCK.splitlines(), candidate.source.splitlines()
+            assert sum(a != b for a, b in itertools.zip_longest(old, new)) == 1
 
 
 NAMES = st.sampled_from(["a", "b", "rows", "self.x", "f(a)", "0", "3", "None", "'s'", "[]", "a[0]", "f(a, key=b)"])

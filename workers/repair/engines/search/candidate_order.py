@@ -129,6 +129,10 @@ MAX_KEPT = 8
 
 _DEAD_ENDS = frozenset({TIMEOUT, CRASH, "NameError", "UnboundLocalError", "SyntaxError", "RecursionError"})
 _COMPARES = re.compile(r" (?:==|!=|is|in|<=?|>=?) ")
+_DIFFER = re.compile(
+    r"(?:\w+ differ: )?(.+?) (?:!=|(?:not|unexpectedly) found in|not (?:less|greater) than(?: or equal to)?) (.+)"
+)
+"""What unittest says of two values, of which either may be the expected one."""
 
 
 class NearMisses:
@@ -164,13 +168,16 @@ def nearness(verdict: ScreenVerdict, failure: Failure) -> float:
     if verdict.error_type != failure.error_type:
         raised_before = failure.error_type != "AssertionError"
         return 0.4 if raised_before and verdict.error_type == "AssertionError" else 0.15 if raised_before else 0.0
-    before, after = _expected(failure.message), _expected(verdict.message)
-    if before and after and before != after:
-        return 0.3
+    before, after = _compared(failure.message), _compared(verdict.message)
+    if before and after:
+        return 0.0 if before & after else 0.3
     return 0.2 if verdict.message and verdict.message != failure.message and not before else 0.0
 
 
-def _expected(message: str) -> str:
+def _compared(message: str) -> frozenset[str]:
+    """What a failed assertion expects: with unittest, both values that it compares."""
     asserted = (line.partition("assert ")[2] for line in message.split("\n"))
     found = ((line, _COMPARES.search(line, 1)) for line in asserted)
-    return next((line[match.end() :].strip() for line, match in found if match), "")
+    expected = {line[match.end() :].strip() for line, match in found if match}
+    differ = None if expected else _DIFFER.match(message)
+    return frozenset(differ.groups() if differ else expected)

@@ -71,6 +71,11 @@ class Edit:
     weight: float = 1.0
     imports: tuple[str, ...] = ()
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Where what it replaces begins and ends."""
+        return min((s.start for s in self.splices), default=0), max((s.end for s in self.splices), default=0)
+
 
 _STATEMENTS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Return, cst.If, cst.While, cst.Expr, cst.For, cst.Assert)
 _LOOSE = (*_STATEMENTS, cst.Arg, cst.Index, cst.Slice, cst.Element, cst.DictElement)

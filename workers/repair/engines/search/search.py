@@ -22,7 +22,7 @@ import libcst as cst
 
 from memory.model import EditShape, Failure, Family
 from memory.parsing import PARSE_ERRORS
-from memory.skills import composed, name_of
+from memory.skills import composed, name_of, teaches
 from workers.line_matching import LineMatcher
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
@@ -47,6 +47,9 @@ PLACE, KIND = 1.2, 0.7
 UNRAISING = 0.64
 """What a statement is worth that does not decide about an error, where a test waits for one in vain."""
 
+REPEATED, MOST_PAIRED = 0.9, 3
+"""What an edit at several places is worth beside the same at the least likely one, and from how many on it is made at all."""
+
 MADE = 16
 """How many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
 
@@ -66,6 +69,18 @@ class EditDraft:
         """The edit without its names. Expensive, so it is not computed for every draft."""
         before, after = _texts(self.edit, self.site.region, *self.edit.around)
         return shape_of(self.template.name, before, "\n".join((*self.edit.imports, after)))
+
+    def also_at(self, others: Sequence[EditDraft]) -> EditDraft:
+        """This edit with others, which are the same at other places. Its shape is that of the edit at one place."""
+        together = (self, *others)
+        splices = tuple(splice for each in together for splice in each.edit.splices)
+        score = REPEATED * min(each.score for each in together)
+        return replace(self, edit=replace(self.edit, splices=splices), score=score)
+
+    def touches(self, other: EditDraft) -> bool:
+        """Whether the two edits cannot be made together."""
+        (start, end), (other_start, other_end) = self.edit.extent, other.edit.extent
+        return start <= other_end and other_start <= end
 
 
 def _texts(edit: Edit, region: Region, start: int, end: int) -> tuple[str, str]:
@@ -108,7 +123,7 @@ class SearchSpace:
         for path, lines in by_path.items():
             search.push(search.most(max(lines.values())), partial(search.open_module, path, lines))
         texts = {path: self.sources[path] for path in by_path} if self.failure.family is Family.SYNTAX else {}
-        return chain(self._syntax_repairs(texts if SYNTAX_STRATEGY in chosen else {}), _candidates(search.drafts()))
+        return chain(self._syntax_repairs(texts if SYNTAX_STRATEGY in chosen else {}), _candidates(search))
 
     def _syntax_repairs(self, texts: Mapping[str, str]) -> Iterator[Candidate]:
         """What the texts that do not parse may have been meant to be: no template can be asked, as there is no tree."""
@@ -179,6 +194,7 @@ class _Search:
         self._ties = random.Random(seed)  # noqa: S311  # ties, not secrets
         self._heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = []
         self._numbers = count()
+        self._made: dict[tuple[Region, object], list[EditDraft]] = {}
 
     def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]]) -> None:
         """Add an edit, or a source of edits none of which scores higher."""
@@ -193,6 +209,22 @@ class _Search:
             else:
                 for draft in item():
                     self.push(draft.score, draft)
+
+    def repeat(self, draft: EditDraft, shape: EditShape) -> None:
+        """Add the edit at this place together with those of its region where it was made before.
+
+        Sibling places often need the same edit (Saha, Saha and Prasad, Harnessing Evolution for Multi-Hunk Program Repair,
+        ICSE 2019). Where a shape fits any name, edits are the same that write the same text.
+        """
+        region = draft.site.region
+        key = region, shape if teaches(shape) else (shape.template, *_texts(draft.edit, region, *draft.edit.extent))
+        made = self._made.setdefault(key, [])
+        if any(draft.touches(other) for other in made):
+            return
+        pairs = [[other] for other in made] if len(made) < MOST_PAIRED else []
+        for repeated in map(draft.also_at, pairs if len(made) < 2 else [*pairs, made]):
+            self.push(repeated.score, repeated)
+        made.append(draft)
 
     def most(self, suspect: float) -> float:
         """The most that any edit can score at a suspect."""
@@ -269,8 +301,7 @@ class _Search:
 
 def _relevance(edit: Edit, site: Site) -> float:
     """How well an edit fits what the failure shows, within (0, 1]."""
-    start, end = min((s.start for s in edit.splices), default=0), max((s.end for s in edit.splices), default=0)
-    before, after = _texts(edit, site.region, start, end)
+    before, after = _texts(edit, site.region, *edit.extent)
     return site.evidence.relevance(before, "\n".join((*edit.imports, after)))
 
 
@@ -298,10 +329,10 @@ def _units(region: Region, lines: Mapping[int, float]) -> dict[Unit, float]:
     return scores
 
 
-def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
+def _candidates(search: _Search) -> Iterator[Candidate]:
     seen: dict[Region, set[object]] = {}
     texts: set[tuple[Region, bytes, tuple[str, ...]]] = set()
-    for draft in drafts:
+    for draft in search.drafts():
         region = draft.site.region
         known = seen.setdefault(region, {(region.meaning(region.data), ())})
         edited = region.edited(draft.edit.splices)
@@ -312,7 +343,9 @@ def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
         key = (compiled, draft.edit.imports)
         if compiled is not None and key not in known:
             known.add(key)
-            yield _candidate(draft, edited)
+            candidate = _candidate(draft, edited)
+            yield candidate
+            search.repeat(draft, candidate.shape)
 
 
 def _candidate(draft: EditDraft, edited: bytes) -> Candidate:

@@ -241,7 +241,7 @@ CASES = [
         {},
     ),
     (
-        "number_everywhere",
+        "integer_by_one",
         """
         def week(day):
             return day // 6, day % 6
@@ -253,7 +253,7 @@ CASES = [
         {},
     ),
     (
-        "number_everywhere",
+        "integer_by_one",
         """
         def odd(n):
             if n < 1:

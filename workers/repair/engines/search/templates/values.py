@@ -16,7 +16,6 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.option_weights import by_rank, similarity
-from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import signatures
 from workers.repair.engines.search.templates.names import is_target
@@ -368,30 +367,3 @@ def _is_expression(node: cst.SimpleString, text: str, site: Site) -> bool:
     raw = "r" in node.prefix
     meant = raw or (given and "\\" not in text)
     return meant and "b" not in node.prefix and bool(_SIGNS.search(text) or text[:1] == "^")
-
-
-_TOGETHER = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.NAME)
-_MOST, _FEW = 12, 5
-
-
-def _equals(node: cst.CSTNode, site: Site) -> list[cst.CSTNode]:
-    """The nodes of the function that are written alike; none unless there are several."""
-    text = site.code(node)
-    found = [n for n in site.body if type(n) is type(node) and site.region.has(n) and site.code(n) == text]
-    found = [n for n in found if not isinstance(site.parent(n), cst.Expr)]
-    return found if 1 < len(found) <= _MOST else []
-
-
-@template(cst.BaseNumber, strategy="boundaries", prior=0.4, families=_TOGETHER)
-def number_everywhere(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
-    """Every `3` of the function → `4`, `2`, or a number that docstring or tests show."""
-    nodes = _equals(node, site)
-    if nodes and isinstance(node, cst.Integer) and node.value.isdigit():
-        near = [str(int(node.value) + 1), str(int(node.value) - 1)]
-        options = dict.fromkeys((*near, *site.examples.numbers[:6]))
-        others = [n for n in nodes if n is not node] if len(nodes) <= _FEW else []
-        for code, weight in by_rank(option for option in options if option != node.value):
-            pairs = [(node, other) for other in others if len(nodes) > 2]
-            for changed, worth in ((nodes, weight), *((pair, weight * 0.6) for pair in pairs)):
-                splices = tuple(Splice(*site.region.span(each), code) for each in changed)
-                yield Edit(splices=splices, around=site.region.span(node), weight=worth)
