@@ -27,7 +27,7 @@ from benchmarks.report import Interval, Numbers, bootstrap, show
 from memory.retrieval.embeddings import MiniLM
 from memory.retrieval.index import best, terms
 from workers.git_command import GitCommandFailed, run_git
-from workers.localisation.past_changes import EarlierChange, changes_until, files_at, is_test_path, python_paths
+from workers.localisation.past_changes import EarlierChange, changes_until, files_at, is_kept_with_tests, python_paths
 from workers.localisation.ranking import PythonSource, Scores, bm25, likely_files
 from workers.work_tree import git_directory
 
@@ -82,7 +82,7 @@ def questions(directory: Path, changes: Sequence[EarlierChange], most: int) -> I
             base = run_git("rev-parse", "--verify", "--quiet", f"{change.sha}^1", at=directory).decode().strip()
         except GitCommandFailed:  # the first commit
             continue
-        there = {path for path in python_paths(directory, base) if not is_test_path(path)}
+        there = {path for path in python_paths(directory, base) if not is_kept_with_tests(path)}
         text, truth = without_names(change.words, change.paths), there.intersection(change.sources)
         if truth and len(there) >= FEWEST_SOURCES and len(terms(text)) >= FEWEST_WORDS:
             yield IssueInWords(text=text, base=base, known=changes[:at], truth=frozenset(truth))
@@ -110,7 +110,9 @@ class Trees:
         """Every source of a commit, tests not among them."""
         listed = run_git("ls-tree", "-r", "-z", "--full-tree", sha, at=self._directory).split(b"\0")[:-1]
         entries = (entry.decode(errors="surrogateescape").partition("\t") for entry in listed)
-        blobs = {path: head.split()[2] for head, _, path in entries if path.endswith(".py") and not is_test_path(path)}
+        blobs = {
+            path: head.split()[2] for head, _, path in entries if path.endswith(".py") and not is_kept_with_tests(path)
+        }
         new = [path for path, blob in blobs.items() if (path, blob) not in self._known]
         for path, text in files_at(self._directory, sha, new).items():
             self._known[path, blobs[path]] = PythonSource(path, text)

@@ -27,7 +27,7 @@ from benchmarks.repair.importers.commits import Clone, Commit
 from benchmarks.repair.suspects import LIMITS, PRESENT, Line, place, report
 from benchmarks.report import show
 from workers.errors import ApprenticeError
-from workers.repair.classify import failure_of, is_test_path
+from workers.repair.classify import belongs_to_tests, failure_of
 from workers.repair.engines.search.localise import suspects
 from workers.repair.reproduce import reproduce, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -67,7 +67,7 @@ def regressions(path: Path, most: int, python: Path | None) -> Iterator[dict[str
 
 def _places(clone: Clone, fix: Commit, cause: Commit, lines: frozenset[Line], python: Path | None) -> dict[str, float]:
     """With the change and without it; empty where the fix's tests do not tell the cause from what was before it."""
-    before = {path: clone.file(cause.parent, path) for path in cause.changed if not is_test_path(path)}
+    before = {path: clone.file(cause.parent, path) for path in cause.changed if not belongs_to_tests(path)}
     with TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         clone.export(cause.id, tree)
@@ -81,7 +81,7 @@ def _places(clone: Clone, fix: Commit, cause: Commit, lines: frozenset[Line], py
     failure = failure_of(seen.failing_report)
     if failure is None or not seen.broken:
         return {}
-    last = sum(text.count("\n") for path, text in sources.items() if not is_test_path(path))
+    last = sum(text.count("\n") for path, text in sources.items() if not belongs_to_tests(path))
     return {
         way: place(suspects(failure, seen.lines, seen.passing, sources=sources, before=known), lines, last=last)
         for way, known in ((PRESENT, before), (WITHOUT, {}))

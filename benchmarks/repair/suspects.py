@@ -30,7 +30,7 @@ from memory.model import Failure
 from workers.errors import ApprenticeError
 from workers.ports import Limits
 from workers.repair.candidates import Suspect
-from workers.repair.classify import failure_of, is_test_path
+from workers.repair.classify import belongs_to_tests, failure_of
 from workers.repair.engines.search import localise
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -98,7 +98,7 @@ def _place(
         for source in WAYS[way]:
             stack.enter_context(patch.object(localise, SOURCES[source], _without(source)))
         found = localise.suspects(failure, seen.lines, seen.passing, sources=sources)
-    code = (text for path, text in sources.items() if not is_test_path(path))
+    code = (text for path, text in sources.items() if not belongs_to_tests(path))
     return place(found, wanted, last=sum(text.count("\n") for text in code))
 
 

@@ -200,7 +200,7 @@ def _overlap_chances(drawn: int, marked: int, total: int) -> tuple[float, ...]:
 
 def one_sided(log: Sequence[LoggedDecision], name_of: Callable[[str], str] = str) -> Iterator[AuditItem]:
     """Teachers all of whose verdicts in a repository are alike, where the others' are not: Fisher's exact test, at
-    `FALSE_ALARMS` over twice the number of teachers.
+    `FALSE_ALARMS` over twice the number of pairs of a repository and a teacher.
     """
     places = _grouped(((v.decision.state.repository, v.actor.id), v) for v in verdicts(log))
     for (repository, actor), given in places.items():

@@ -81,7 +81,9 @@ def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
             ),
         )
         if proven(entry.outcome):
-            found[decision.task_id] = replace(result, proven=True, acceptance=verdict(entry.signals))
+            judged = verdict(entry.signals)
+            acceptance = result.acceptance if judged is None else judged
+            found[decision.task_id] = replace(result, proven=True, acceptance=acceptance)
     return sorted(found.values(), key=lambda each: (each.started, each.task))
 
 

@@ -95,7 +95,7 @@ def _computed(made: Decision, cells: policy.Cells, parameters: policy.Parameters
 
 
 def _prior_only(made: Decision, _cells: policy.Cells) -> Sequence[float]:
-    return _computed(made, {}, list(policy.VERSIONS.values())[-1])
+    return _computed(made, {}, policy.PRESENT)
 
 
 def _control(made: Decision, _cells: policy.Cells) -> Sequence[float]:

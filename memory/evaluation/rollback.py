@@ -17,7 +17,7 @@ from memory.evaluation.control_arm import accepted, arm_difference, fixed, learn
 from memory.evaluation.off_policy import CLIP, MIN_EFFECTIVE, LoggedStep, LogReplay, of_version, replay
 from memory.intervals import LEAST, ConfidenceSequence, Numbers, confidence_sequence, effective
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
-from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
+from memory.policy.q_table import CONTROL, PRESENT, VERSIONS, Parameters, former_of
 from memory.store import Store
 from memory.store.evidence import QUORUM
 
@@ -204,7 +204,12 @@ def reinstate(store: Store, version: str, now: datetime, event_id: str) -> Polic
 def _event(
     event_id: str, kind: PolicyEventKind, version: str, instead_of: str, reason: str, now: datetime
 ) -> PolicyEvent:
-    newest = list(VERSIONS)[-1]
     return PolicyEvent(
-        id=event_id, kind=kind, version=version, instead_of=instead_of, newest=newest, reason=reason, created_at=now
+        id=event_id,
+        kind=kind,
+        version=version,
+        instead_of=instead_of,
+        newest=PRESENT.version,
+        reason=reason,
+        created_at=now,
     )

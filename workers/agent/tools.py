@@ -20,7 +20,7 @@ from workers.errors import CannotRun, Retryable
 from workers.llm.messages import ToolCall, ToolSpec
 from workers.llm.prompt_text import data, truncated
 from workers.redaction import redact_lines
-from workers.repair.classify import is_test_path
+from workers.repair.classify import belongs_to_tests
 from workers.sandbox.report import TestReport, TestResult
 
 
@@ -168,7 +168,7 @@ def editing(checkout: Checkout, *, tests: bool = False) -> list[Tool]:
     def add_test(path: Filled, text: Filled) -> str:
         """Add a new test file, such as tests/test_rounding.py, that shows what is wrong. Tests that exist stay as they are."""
         name = path.rpartition("/")[2]
-        if not (is_test_path(path) and name.startswith("test_") and name.endswith(".py")):
+        if not (belongs_to_tests(path) and name.startswith("test_") and name.endswith(".py")):
             raise ToolFailed(f"{path} is no test file: it must be called test_….py and lie where the tests do")
         refuse_broken(path, "", text)
         checkout.add_test(path, text)

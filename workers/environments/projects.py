@@ -79,8 +79,8 @@ def missing_parts(files: TreeFiles) -> tuple[str, ...]:
 
 def needs_submodule(result: TestResult, files: TreeFiles) -> str:
     """The submodule that was not fetched and whose file a test did not find; empty where there is none."""
-    named = (path for path in _unfetched(files) if f"/{path}" in result.message)
-    return next(named, "") if result.error_type == "FileNotFoundError" else ""
+    unfetched = _unfetched(files) if result.error_type == "FileNotFoundError" else []
+    return next((path for path in unfetched if f"/{path}" in result.message), "")
 
 
 def _unfetched(files: TreeFiles) -> list[str]:

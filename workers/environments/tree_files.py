@@ -17,6 +17,7 @@ import yaml
 
 from memory.parsing import parsed
 from memory.plain_yaml import BadYaml, only_bad_yaml, weight
+from workers.sandbox.checkout_files import exists
 
 LARGEST, LARGEST_LOCK, MAX_NAMES = 512 << 10, 8 << 20, 2000
 MAX_VALUES, MAX_ITEMS, DEEPEST = 200_000, 2000, 100
@@ -45,7 +46,7 @@ class TreeFiles:
         place = self.root
         for step in clean.split("/"):
             place = place / step
-            if place.is_symlink() or not place.exists():
+            if not exists(place) or place.is_symlink():
                 return None
         return place
 

@@ -64,6 +64,12 @@ def check_policy(_job: CheckPolicy, context: JobContext) -> Sequence[Job]:
     return ()
 
 
+def resume(job: ResumeInstallation, context: JobContext) -> Sequence[Job]:
+    """Let the jobs of an installation that was suspended go on."""
+    context.store.job_control.release(job.installation, now=context.clock())
+    return ()
+
+
 KEPT = timedelta(days=3)
 """How long GitHub can redeliver a webhook."""
 
@@ -81,12 +87,6 @@ MAX_FAILURES = 5
 
 REFUSED = frozenset({400, 413, 415})
 """The web process answers so to what it will never store."""
-
-
-def resume(job: ResumeInstallation, context: JobContext) -> Sequence[Job]:
-    """Let the jobs of an installation that was suspended go on."""
-    context.store.job_control.release(job.installation, now=context.clock())
-    return ()
 
 
 def redeliver(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
@@ -120,7 +120,7 @@ def _compare(context: JobContext, hook: MintingClient, position: HookLogPosition
         if len(missing) > calls:
             return  # the page is read again, without those that were requested
         calls -= len(missing)
-        if not page.older or page.deliveries[-1].delivered_at < oldest:
+        if not page.older or (page.deliveries and page.deliveries[-1].delivered_at < oldest):
             context.store.hook_log.put("", HookLogPosition(until=newest))
             return
         cursor = page.older

@@ -115,10 +115,11 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     if not job.commanded and issue_test(job.body) is None:
         return ()
     pull = github.pull(job.number) if job.pull else None
-    if pull and context.store.tasks.get(context.job_id) is None and (why := outdated(job, pull, context)):
+    first_run = context.store.tasks.get(context.job_id) is None
+    if first_run and pull and (why := outdated(job, pull, context)):
         post_comment(job.number, review.overtaken("repair", why), f"{context.job_id}:overtaken", context, github)
         return track_unknown_head(job, pull, context)
-    if context.store.tasks.get(context.job_id) is None and taken_over(job, context, github):
+    if first_run and taken_over(job, context, github):
         return ()
     request = _open(job, pull, context, github)
     request, context = _configured(request, context)
@@ -180,12 +181,10 @@ def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
 def _open_proposal(request: RepairRequest, context: JobContext) -> int | None:
     """Our open pull request for the same at the same commit: two people may ask, or one a second time."""
     for each in context.store.tasks.ended(TaskKind.REPAIR, request.task.repository, request.job.number):
+        if each.task.id == request.task.id or each.task.sha != request.task.sha:
+            continue
         asked, opened = context.store.jobs.job(each.task.id), context.store.jobs.effect(f"{each.task.id}:pull")
-        if (
-            each.task.id == request.task.id
-            or each.task.sha != request.task.sha
-            or not (asked and opened and opened.done_at)
-        ):
+        if not (asked and opened and opened.done_at):
             continue
         same = any(isinstance(job, Fix) and _wanted(job) == _wanted(request.job) for job in decodable([asked.payload]))
         if same and request.github.pull(int(opened.reference)).state == "open":

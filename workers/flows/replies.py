@@ -73,7 +73,7 @@ def reply_to_outsider(
     key = f"{installation}{job.repository.id}:{job.number}:{job.actor.id}"
     begin = context.store.jobs.begin_limited
     if not begin(key, context.job_id, context.clock(), among=installation, most=REPLIES_TO_OUTSIDERS):
-        why = f"an earlier command is, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
+        why = f"one of theirs was answered already, or {REPLIES_TO_OUTSIDERS} outsiders' commands were answered within a day"
         context.progress(f"no reply to {job.actor.login}: {why}")
         return
     refusal, thread = text or conversation.outsider(job.actor.login), thread or getattr(job, "thread", 0)

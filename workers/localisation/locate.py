@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from memory.retrieval.index import best, terms
-from workers.localisation.past_changes import EarlierChange, changes_until, files_at, is_test_path, python_paths
+from workers.localisation.past_changes import EarlierChange, changes_until, files_at, is_kept_with_tests, python_paths
 from workers.localisation.ranking import (
     LONGEST_QUERY,
     LikelyFile,
@@ -76,7 +76,7 @@ def locate(directory: Path, sha: str, text: str) -> Located:
     """The places that `text` is likely about in the git directory at a commit. Nothing later than the commit is read."""
     text = _HIDDEN.sub(" ", text[:LONGEST_QUERY])
     paths = sorted(python_paths(directory, sha), key=lambda path: (path.count("/"), path))
-    sources = [path for path in paths if not is_test_path(path)]
+    sources = [path for path in paths if not is_kept_with_tests(path)]
     texts = files_at(directory, sha, sources[:MAX_SOURCES])
     read = [PythonSource(path, text_of) for path, text_of in texts.items()]
     changes = changes_until(directory, sha)

@@ -65,7 +65,7 @@ class EarlierChange:
         return bool(self.closes or _SAYS_FIX.search(self.words))
 
 
-def is_test_path(path: str) -> bool:
+def is_kept_with_tests(path: str) -> bool:
     """Whether a file is a test, or beside tests, by its name alone."""
     *folders, name = PurePosixPath(path).parts
     return is_test_file(path) or name == "conftest.py" or not _TEST_FOLDERS.isdisjoint(folders)
@@ -91,7 +91,7 @@ def parse_log(written: str) -> Iterator[EarlierChange]:
             at=commit_time(seconds),
             message=message.strip(),
             paths=paths,
-            sources=tuple(path for path in paths if path.endswith(".py") and not is_test_path(path)),
+            sources=tuple(path for path in paths if path.endswith(".py") and not is_kept_with_tests(path)),
             closes=tuple(dict.fromkeys(int(number) for number in _CLOSES.findall(message))),
         )
 

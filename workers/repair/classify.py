@@ -70,7 +70,7 @@ TEST_WORDS = frozenset({"test", "tests", "testcase", "testcases"})
 """A directory with one of these words in its name holds tests and what they use."""
 
 
-def is_test_path(path: str) -> bool:
+def belongs_to_tests(path: str) -> bool:
     """Whether a file belongs to the tests and is therefore neither blamed nor edited."""
     parts = PurePosixPath(path).parts
     name = parts[-1] if parts else ""
@@ -80,7 +80,7 @@ def is_test_path(path: str) -> bool:
 
 def innermost(frames: tuple[Frame, ...]) -> Frame | None:
     """The frame nearest to the error that is not a test's, if there is one."""
-    return next((frame for frame in reversed(frames) if not is_test_path(frame.path)), None)
+    return next((frame for frame in reversed(frames) if not belongs_to_tests(frame.path)), None)
 
 
 def _error_type(result: TestResult) -> str:
@@ -148,7 +148,7 @@ def _test_name(test_id: str) -> str:
 
 def signature(failure: Failure) -> str:
     """What a failure is looked up by: error type, message without noise, functions from the error outwards, test names."""
-    functions = dict.fromkeys(f.function for f in reversed(failure.frames) if not is_test_path(f.path))
+    functions = dict.fromkeys(f.function for f in reversed(failure.frames) if not belongs_to_tests(f.path))
     tests = dict.fromkeys(_test_name(test) for test in failure.failing_tests)
     parts = (
         failure.error_type,

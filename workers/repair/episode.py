@@ -92,14 +92,14 @@ def repair(
     reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named, before=before)
     failure = failure_of(reproduction.failing_report, before)
     if failure is None:
-        return _without_attempts(reproduction, started)
+        return _base_result(reproduction, started)
     part = "" if reproduction.whole or named else ", as far as tests ran"
     deps.progress(f"{_found(failure, _others(failure, reproduction))}{part}")
     return _Loop(_case(task, project, reproduction, failure, deps, started), deps).run(llm)
 
 
-def _without_attempts(reproduction: Reproduction, started: float) -> Repaired:
-    """The result of a repair that tried nothing, `started` at a time of time.monotonic."""
+def _base_result(reproduction: Reproduction, started: float) -> Repaired:
+    """The result as far as the tests alone make it; `started` is a time of time.monotonic."""
     results = reproduction.report.results
     return Repaired(
         status=RepairStatus.NOTHING_FAILING,
@@ -226,7 +226,7 @@ class _Loop:
         whole, self._alone = self._case, function_of(part.failing_tests[0])
         self._deps.progress(f"the tests may fail for different reasons: now for {shortened(self._alone)} alone")
         self._case = replace(whole, failure=part)
-        self._previous = PreviousAttempts(self._case, self._deps)
+        self._previous, self._after = PreviousAttempts(self._case, self._deps), None
         attempts = self._search(self._left())
         if status_of(attempts) is RepairStatus.NOT_FIXED:
             self._case = whole
@@ -299,7 +299,7 @@ class _Loop:
     def _result(self, attempts: tuple[Attempt, ...]) -> Repaired:
         case, status = self._case, status_of(attempts)
         found = replace(
-            _without_attempts(case.reproduction, case.started),
+            _base_result(case.reproduction, case.started),
             status=status,
             failure=case.failure,
             attempts=attempts,

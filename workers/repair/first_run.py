@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from workers.ports import Ending
 from workers.repair.time_allowance import BoundedRuns
 from workers.repair.unrepairable import unrepairable
-from workers.sandbox.checkout_files import is_test_file, python_files
+from workers.sandbox.checkout_files import is_file, is_test_file, python_files
 from workers.sandbox.report import TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun
 
@@ -62,7 +62,7 @@ def first_run(runs: BoundedRuns, named: Sequence[str], changed: Collection[str])
     tried: set[str] = set()
     tree = runs.project.tree
     for tests, wall in _likely(runs.project, named, changed):
-        known = [test for test in tests if test not in tried and (tree / file_of(test)).is_file()][:MAX_NAMED]
+        known = [test for test in tests if test not in tried and is_file(tree / file_of(test))][:MAX_NAMED]
         found = _named(runs, known, wall) if known else None
         if found is not None and found.failing():
             return found
@@ -98,7 +98,8 @@ def function_of(test: str) -> str:
 
 def without(report: TestReport, ids: Collection[str]) -> TestReport:
     """The report less some results."""
-    return replace(report, results=tuple(result for result in report.results if result.id not in ids))
+    less = frozenset(ids)
+    return replace(report, results=tuple(result for result in report.results if result.id not in less))
 
 
 def file_of(test: str) -> str:

@@ -50,8 +50,15 @@ class Outline:
 
     def functions_at(self, line: int) -> list[FunctionNode]:
         """The functions whose bodies are around a line, innermost first."""
-        around = [f for f in self.functions if f.body[0].lineno <= line <= last_line(f)]
-        return sorted(around, key=lambda f: -f.lineno)
+        return self._functions_by_line.get(line, [])
+
+    @cached_property
+    def _functions_by_line(self) -> dict[int, list[FunctionNode]]:
+        lines: dict[int, list[FunctionNode]] = {}
+        for function in sorted(self.functions, key=lambda f: -f.lineno):
+            for line in range(function.body[0].lineno, last_line(function) + 1):
+                lines.setdefault(line, []).append(function)
+        return lines
 
     @cached_property
     def statements(self) -> dict[int, range]:

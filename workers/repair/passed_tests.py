@@ -1,23 +1,33 @@
 """Which of some tests passed in a run."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from workers.environments.projects import few
 from workers.sandbox.report import FAILURES, TestOutcome, TestReport, shortened
 
+LONGEST_ID = 2000
+"""How much of an id is read for what the test is in."""
+
+_ENDS = re.compile(r"::|\[")
+
 
 def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
     """Those of `tests` that did not pass. A file, class or function includes all under it; one that is gone has failed."""
-    outcomes = {result.id: result.outcome for result in report.results}
-    return tuple(test for test in tests if not passes(test, outcomes))
+    passed = passing(tests, {result.id: result.outcome for result in report.results})
+    return tuple(test for test in tests if test not in passed)
 
 
-def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
-    """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
-    if test in outcomes:
-        return outcomes[test] is TestOutcome.PASSED
-    under = {outcome for name, outcome in outcomes.items() if includes(test, [name])}
-    return TestOutcome.PASSED in under and under.isdisjoint(FAILURES)
+def passing(tests: Collection[str], outcomes: Mapping[str, TestOutcome]) -> frozenset[str]:
+    """Those of `tests` that passed; a file, class or function did when some test under it passed and none failed."""
+    wanted = {test for test in tests if test not in outcomes}
+    under: defaultdict[str, set[TestOutcome]] = defaultdict(set)
+    for name, outcome in outcomes.items() if wanted else ():
+        for above in wanted.intersection(name[: match.start()] for match in _ENDS.finditer(name[:LONGEST_ID])):
+            under[above].add(outcome)
+    known = {test: {outcomes[test]} for test in tests if test in outcomes} | under
+    return frozenset(test for test, seen in known.items() if TestOutcome.PASSED in seen and seen.isdisjoint(FAILURES))
 
 
 def includes(test: str, ids: Sequence[str]) -> bool:

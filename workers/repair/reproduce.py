@@ -14,7 +14,7 @@ from memory.model import Failure, Family
 from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Suspect
-from workers.repair.classify import is_test_path
+from workers.repair.classify import belongs_to_tests
 from workers.repair.first_run import (
     MAX_NAMED,
     SECOND_LOOK_WALL,
@@ -133,7 +133,7 @@ def _without_changes(
 ) -> tuple[dict[str, str], bool]:
     """The failures that are no work of the changes, by id with the reason, and whether one is; none where all of them are not."""
     failing = {result.id for result in first.failing()}
-    tests_alone = all(map(is_test_path, before))
+    tests_alone = all(map(belongs_to_tests, before))
     if not before or not (1 if not tests_alone else 2) <= len(failing) <= MAX_NAMED:
         return {}, False
     run = runs.run(sorted(failing), overlay=before, wall=SECOND_LOOK_WALL, test_seconds=TRACED_TEST_SECONDS)
@@ -309,7 +309,7 @@ def sources_of(project: Project, reproduction: Reproduction | None = None) -> di
     texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
     tests = {*project.named_tests(), *(deciding(project.tree, (reproduction.report,)) if reproduction else ())}
     read = ((path, text) for path, text in texts.items() if text is not None)
-    return {path: text for path, text in read if path not in tests or is_test_path(path)}
+    return {path: text for path, text in read if path not in tests or belongs_to_tests(path)}
 
 
 def deciding(tree: Path, reports: Sequence[TestReport]) -> frozenset[str]:
@@ -336,7 +336,7 @@ def _asserted_through(result: TestResult) -> str:
     is the project's like any other.
     """
     test = file_of(result.id)
-    called = next((each for each in result.frames if each.path != test and not is_test_path(each.path)), None)
+    called = next((each for each in result.frames if each.path != test and not belongs_to_tests(each.path)), None)
     if called is None or called.function.lstrip("_").lower().startswith("assert"):
         return called.path if called else ""
     words = {word for part in Path(called.path).with_suffix("").parts for word in part.split("_")}

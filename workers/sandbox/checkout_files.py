@@ -45,3 +45,8 @@ def exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
+
+
+def is_file(path: Path) -> bool:
+    """The same for a file."""
+    return exists(path) and path.is_file()

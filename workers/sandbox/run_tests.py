@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.errors import BadInput
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
-from workers.sandbox.checkout_files import exists, is_test_file, python_files
+from workers.sandbox.checkout_files import exists, is_file, is_test_file, python_files
 from workers.sandbox.launching import WORKSPACE, prefixes
 from workers.sandbox.report import (
     MAX_LINES,
@@ -92,7 +92,7 @@ class Project:
             return frozenset()
         words = [word.partition("::")[0] for word in self.test_command[1:] if not word.startswith("-")]
         paths = (os.path.normpath(Path(self.directory, word)) for word in words if word.endswith(".py"))
-        return frozenset(path for path in paths if exists(self.tree / path) and (self.tree / path).is_file())
+        return frozenset(path for path in paths if is_file(self.tree / path))
 
 
 def discover(
@@ -322,11 +322,11 @@ def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
 
     The plugin deselects the rest in any case. Single tests that it names give way to the files of those that are wanted.
     """
-    words, named = project.test_command, _paths(project)
+    words, named = project.test_command, path_words(project)
     if not tests or not _is_pytest(words) or (named and not any("::" in words[at] for at in named)):
         return words
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
-    there = all((project.tree / file).exists() for file in files)
+    there = all(exists(project.tree / file) for file in files)
     return (*_without(words, named), *map(project.argument, files)) if there else words
 
 
@@ -342,7 +342,7 @@ _TAKES_A_VALUE = frozenset({
 """Options of pytest, pytest-cov and pytest-xdist whose value is a word of its own, which may be called as a file is."""
 
 
-def _paths(project: Project) -> list[int]:
+def path_words(project: Project) -> list[int]:
     """The places of those words of the test command that name files and directories to run."""
     words = project.test_command
     first = 3 if words[1:2] == ("-m",) else 1
@@ -356,7 +356,7 @@ def _without(words: Sequence[str], places: Collection[int]) -> tuple[str, ...]:
 
 def whole_suite(project: Project) -> Project | None:
     """The project with a command that runs all its tests; None where its own names no paths, or those of all test files."""
-    words, named = project.test_command, _paths(project)
+    words, named = project.test_command, path_words(project)
     if not named or not _is_pytest(words):
         return None
     whole = [project.starts_with(words[at]) for at in named if "::" not in words[at]]
@@ -368,9 +368,9 @@ def whole_suite(project: Project) -> Project | None:
 
 def with_files_of(project: Project, tests: Sequence[str]) -> Project:
     """The project with a command that names the files of these tests in place of its paths; as it is where it names single tests."""
-    words, named = project.test_command, _paths(project)
+    words, named = project.test_command, path_words(project)
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
-    there = all((project.tree / file).exists() for file in files)
+    there = all(exists(project.tree / file) for file in files)
     if not _is_pytest(words) or not there or any("::" in words[at] for at in named):
         return project
     return replace(project, test_command=(*_without(words, named), *map(project.argument, files)))
@@ -379,7 +379,7 @@ def with_files_of(project: Project, tests: Sequence[str]) -> Project:
 def with_tests(project: Project, tests: Sequence[str]) -> Project:
     """The project with a command that runs these tests too, where its own names single tests."""
     words = project.test_command
-    if not _is_pytest(words) or not any("::" in words[at] for at in _paths(project)):
+    if not _is_pytest(words) or not any("::" in words[at] for at in path_words(project)):
         return project
     split = (test.partition("::") for test in tests)
     more = (f"{project.argument(path)}::{name}" for path, _, name in split)

@@ -15,6 +15,7 @@ from workers.repair.first_run import file_of, function_of
 from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
 from workers.repair.passed_tests import includes
 from workers.repair.reproduce import LARGEST_SOURCE
+from workers.sandbox.checkout_files import is_file
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 MAX_FILES = 4
@@ -182,7 +183,7 @@ def _text(tree: Path, path: str) -> str:
     """The text of a Python file of the tree; empty for any other path, which untrusted code may have reported."""
     file = tree / path
     pure = PurePosixPath(path)
-    named = not pure.is_absolute() and ".." not in pure.parts and file.suffix == ".py" and file.is_file()
+    named = not pure.is_absolute() and ".." not in pure.parts and file.suffix == ".py" and is_file(file)
     if not named or file.resolve() != tree.resolve() / path or file.stat().st_size > LARGEST_SOURCE:
         return ""
     return file.read_bytes().decode(errors="replace")

@@ -152,22 +152,29 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, FunctionNode, list[ast.s
             yield node.name, node, tree.body
         elif isinstance(node, ast.ClassDef):
             methods: dict[str, tuple[str, FunctionNode, list[ast.stmt]]] = {}
-            for name, method, body in _methods(node.name, node, classes):
+            for name, method, body in _methods(node.name, node, classes, set()):
                 methods.setdefault(name, (name, method, body))  # what a class overrides comes before
             yield from methods.values()
 
 
 def _methods(
-    name: str, holder: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: tuple[ast.ClassDef, ...] = ()
+    name: str,
+    holder: ast.ClassDef,
+    classes: Mapping[str, ast.ClassDef],
+    done: set[tuple[str, ast.ClassDef]],
+    around: tuple[ast.ClassDef, ...] = (),
 ) -> Iterator[tuple[str, FunctionNode, list[ast.stmt]]]:
+    if holder in around or (name, holder) in done:
+        return
+    done.add((name, holder))
     for node in holder.body:
         if isinstance(node, FunctionNode):
             yield f"{name}::{node.name}", node, holder.body
         elif isinstance(node, ast.ClassDef):
-            yield from _methods(f"{name}::{node.name}", node, classes, (*seen, holder))
+            yield from _methods(f"{name}::{node.name}", node, classes, done, (*around, holder))
     for base in (classes.get(getattr(each, "id", "")) for each in holder.bases):
-        if base is not None and base not in (*seen, holder):
-            yield from _methods(name, base, classes, (*seen, holder))
+        if base is not None:
+            yield from _methods(name, base, classes, done, (*around, holder))
 
 
 def _is_wanted(name: str, wanted: Collection[str]) -> bool:
@@ -243,6 +250,10 @@ class _Twin(ast.NodeTransformer):
         """Leave functions within the test as they are: their returns are no ends of it."""
         return node
 
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        """The same for coroutines."""
+        return node
+
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         """End the test with the word for that."""
         return _error(self._returned) if self._returned else node
@@ -261,7 +272,11 @@ class _Twin(ast.NodeTransformer):
         """Fail with a word where the condition does not hold."""
         return self._demand(node.test)
 
-    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.stmt | list[ast.stmt]:
+        """Like a plain one."""
+        return self.visit_With(node)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.stmt | list[ast.stmt]:
         """Expect the class of error or warning, or another one. What else a block with assertions is in may swallow an error."""
         classes = [item.context_expr for item in node.items if called(item.context_expr) in CLASS_FIRST]
         if not classes:
@@ -303,7 +318,7 @@ class _Twin(ast.NodeTransformer):
             body=[statement], handlers=[handler], orelse=[_assigned(self._reached, value=True)], finalbody=[]
         )
 
-    def _unless_swallowed(self, node: ast.With) -> list[ast.stmt]:
+    def _unless_swallowed(self, node: ast.With | ast.AsyncWith) -> list[ast.stmt]:
         """The statement, and an end of the test where the block did not come to its own end."""
         ended = random_word(self._rng)
         node.body.append(_assigned(ended, value=True))

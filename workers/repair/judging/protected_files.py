@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from workers.configuration.schema import PATH
-from workers.repair.classify import is_test_path
+from workers.repair.classify import belongs_to_tests
 
 SUFFIXES = frozenset({".py", ".pyi"})
 CONFIGURATION = frozenset({"noxfile.py", "setup.py", "sitecustomize.py", "usercustomize.py"})
@@ -37,7 +37,7 @@ def refusal(path: str, tree: Path, installed: Collection[str] = frozenset()) -> 
     if pure.is_absolute() or ".." in pure.parts or not pure.parts:
         return "lies outside of the repository"
     if (
-        is_test_path(path)
+        belongs_to_tests(path)
         or pure.name in CONFIGURATION
         or any(part.partition(".")[0] in MODULES for part in pure.parts[:2])
     ):

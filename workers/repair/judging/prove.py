@@ -19,7 +19,7 @@ from workers.repair.judging.challenge import Canaries, canaries, defines, is_pla
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
-from workers.repair.passed_tests import includes, named, passes, still_failing
+from workers.repair.passed_tests import includes, named, passing, still_failing
 from workers.repair.reproduce import Reproduction, deciding
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import BoundedRuns
@@ -277,7 +277,7 @@ class Prover:
     def _plainly(self, overlay: Mapping[str, bytes], after: TestReport) -> dict[str, bool]:
         """Which failing tests pass without pytest too: functions that pass with it, and run without it before the patch."""
         outcomes = {result.id: result.outcome for result in after.results}
-        tests = [test for test in self._plain_tests if passes(test, outcomes)]
+        tests = sorted(passing(self._plain_tests, outcomes))
         seen = self._run_plainly(tests, overlay)
         runs_before = tests if len(seen) == len(tests) else self._run_plainly(tests, {})
         return {test: test in seen and seen[test].outcome is TestOutcome.PASSED for test in runs_before}

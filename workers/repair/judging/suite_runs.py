@@ -53,9 +53,9 @@ def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str
     if missing := still_failing(failing, after):
         return Unproven(reason=f"{named(missing)} still fails in the whole suite")
     ran = {result.id for result in after.results}
-    if broken := [test for test in before.lost(after) if test in ran or not after.trouble]:
+    if broken := {test: 0.0 for test in before.lost(after) if test in ran or not after.trouble}:
         seconds = {result.id: result.seconds for result in before.results if result.id in broken}
-        return Unproven(reason=f"{named(broken)} passed before, and not with it", broken=seconds)
+        return Unproven(reason=f"{named([*broken])} passed before, and not with it", broken=seconds)
     if len(after.results) < len(before.results) and not after.trouble:
         return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
     return None

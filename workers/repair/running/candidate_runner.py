@@ -17,7 +17,7 @@ import msgspec
 from workers.errors import CannotRun, SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict, implausible
-from workers.repair.passed_tests import passes
+from workers.repair.passed_tests import passing
 from workers.repair.reproduce import ScreeningTests, within
 from workers.repair.running.forkserver import (
     Baseline,
@@ -343,7 +343,7 @@ def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:
 
 def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTests) -> ScreenVerdict:
     outcomes = {result.id: result.outcome for result in report.results}
-    passed = sum(passes(test, outcomes) for test in wanted.failing)
+    passed = len(passing(wanted.failing, outcomes))
     kept = all(outcomes.get(test) is TestOutcome.PASSED for test in wanted.covering)
     first = next(iter(report.failing()), None)
     return ScreenVerdict(

@@ -17,7 +17,7 @@ from workers.ports import Limits, SandboxSession, Workload
 from workers.repair.classify import normalised
 from workers.repair.reproduce import ScreeningTests
 from workers.sandbox.launching import WORKSPACE
-from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment, with_files_of
+from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment, path_words, with_files_of
 
 _T = TypeVar("_T")
 
@@ -153,10 +153,11 @@ def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
     They are their files, in the place of the paths that it names. Where it names single tests these stay, and single tests
     are added to those of their file, lest one is collected twice.
     """
-    words = _after_pytest(with_files_of(project, tests))
+    naming = with_files_of(project, tests)
+    words = _after_pytest(naming)
     if words is None:
         return None
-    named = [word for word in words if not word.startswith("-") and project.starts_with(word).exists()]
+    named = [naming.test_command[at] for at in path_words(naming)]
     split = [test.partition("::") for test in tests]
     ids = [(project.argument(path), separator + name) for path, separator, name in split]
     missing = [(path, name) for path, name in ids if not any(_includes(word, path + name) for word in named)]

@@ -43,6 +43,15 @@ def test_a_task_counts_once() -> None:
     assert (only.task, only.proven, only.acceptance) == ("t", True, 0.0)
 
 
+def test_a_choice_that_no_post_carries_takes_no_verdict_away() -> None:
+    """A model's retry mode is chosen after the strategy whose fix people judge."""
+    log = [
+        logged(0, EVEN, "a", proven=True, task="t", said=(said(1, SignalKind.ACCEPTED),)),
+        logged(1, EVEN, "b", proven=True, task="t"),
+    ]
+    assert results(log)[0].acceptance == 1.0
+
+
 def test_silence_is_no_rejection() -> None:
     """Where two fifths were judged, the mean is the chance of an accepted fix all the same."""
     tasks = [each for each in world(5000, learned=0.5, control=0.5) if each.arm is Arm.LEARNED]

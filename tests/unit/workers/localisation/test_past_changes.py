@@ -11,7 +11,7 @@ from workers.localisation.past_changes import (
     EarlierChange,
     changes_until,
     files_at,
-    is_test_path,
+    is_kept_with_tests,
     parse_log,
     python_paths,
 )
@@ -84,7 +84,7 @@ def test_marks_in_a_message_spoil_only_itself() -> None:
 )
 def test_tests_by_name(path: str, is_test: bool) -> None:
     """Tests and what lies beside them are no sources."""
-    assert is_test_path(path) is is_test
+    assert is_kept_with_tests(path) is is_test
 
 
 def test_nothing_later_is_known(branch: Branch) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from memory.model import Family, Frame
-from workers.repair.classify import failure_of, family_of, is_test_path, signature
+from workers.repair.classify import belongs_to_tests, failure_of, family_of, signature
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 
@@ -139,7 +139,7 @@ def test_a_timed_out_test_is_a_timeout() -> None:
 )
 def test_tests_are_told_from_the_product(path: str, expected: bool) -> None:
     """Directories and file names that belong to tests are known; lookalikes are not."""
-    assert is_test_path(path) is expected
+    assert belongs_to_tests(path) is expected
 
 
 def test_a_signature_forgets_what_differs_between_runs() -> None:

@@ -12,13 +12,14 @@ import msgspec
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
+from workers.environments.tree_files import TreeFiles
 from workers.repair.candidates import CRASH, TIMEOUT, Candidate, Suspect
 from workers.repair.first_run import LAST_FAILED, last_failed
 from workers.repair.judging.challenge import TwinRun, defines
 from workers.repair.judging.perturbed_tests import Twins
 from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, objection_to
-from workers.repair.passed_tests import passes
+from workers.repair.passed_tests import passing, still_failing
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import (
@@ -115,7 +116,7 @@ def test_a_run_that_did_not_end_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "passed"),
+    ("outcomes", "passes"),
     [
         ({"t.py::a": PASSED, "t.py::b": SKIPPED}, True),
         ({"t.py::a": PASSED, "t.py::b": FAILED}, False),
@@ -124,9 +125,9 @@ def test_a_run_that_did_not_end_proves_nothing() -> None:
         ({}, False),
     ],
 )
-def test_a_file_stands_for_its_tests(outcomes: dict[str, TestOutcome], passed: bool) -> None:
+def test_a_file_stands_for_its_tests(outcomes: dict[str, TestOutcome], passes: bool) -> None:
     """A file passes when something in it passed and nothing failed."""
-    assert passes("t.py", outcomes) is passed
+    assert passing(["t.py"], outcomes) == ({"t.py"} if passes else set())
 
 
 def test_a_run_in_numbers() -> None:
@@ -472,6 +473,22 @@ def test_sources_are_what_people_wrote_in_utf_8(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "pyvenv.cfg").write_text("", encoding="utf-8")
     (tmp_path / ".venv" / "b.py").write_text("", encoding="utf-8")
     assert sources_of(project(tmp_path)) == {"pkg/a.py": "x = 'é'\r\n"}
+
+
+def test_names_that_are_too_long_name_no_file(tmp_path: Path) -> None:
+    """A word of the test command, a test that failed last, and one that a run reports."""
+    long, run = "x" * 300, project(tmp_path, "pytest", "-k", "x" * 300)
+    assert arguments(run, ("t.py::a",)) == ("-k", long, "t.py")
+    assert not defines(tmp_path, f"{long}.py", ["test_a"])
+    assert TreeFiles(tmp_path).place(f"tests/{long}") is None
+
+
+def test_many_tests_that_are_gone_are_looked_for_once() -> None:
+    """Each of them in each result of the run would be looked for 400 million times."""
+    ids = [f"t.py::test[{number}]" for number in range(20_000)]
+    after = report(dict.fromkeys((f"{test}-again" for test in ids), PASSED))
+    assert len(still_failing(ids, after)) == len(ids)
+    assert still_failing(["t.py", "t.py::test", "t.py::tes"], after) == ("t.py::tes",)
 
 
 def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:

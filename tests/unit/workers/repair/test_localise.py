@@ -373,3 +373,12 @@ def test_the_conditions_that_decide_whether_a_line_runs(line: int, deciding: lis
         "    return [datum]\n"
     )
     assert sorted(deciding_lines(source, line)) == deciding
+
+
+def test_a_module_of_many_functions() -> None:
+    """Each line is looked for in the functions around it, and not in all of the module."""
+    source = "".join(f"LIMIT_{n} = {n}\n\ndef f{n}(a):\n    return a + LIMIT_{n}\n\n" for n in range(4000))
+    lines = [5 * n + 4 for n in range(4000)]
+    coverage = {"tests/test_shop.py::test_price": {"shop.py": frozenset(lines)}}
+    found = suspects(failure(), coverage, [], sources={**FILES, "shop.py": source})
+    assert {each.line for each in found} >= {*lines, *(line - 3 for line in lines)}

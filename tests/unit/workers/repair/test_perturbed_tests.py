@@ -292,3 +292,34 @@ def test_a_large_file_gets_twins_in_part() -> None:
     made = with_twins(text, (), random.Random(4))
     assert made is not None
     assert len(made.twins) == MAX_FUNCTIONS
+
+
+def test_coroutines_within_a_test_are_left_alone() -> None:
+    """Their returns are no ends of the test, and what they assert sets no variable of it."""
+    inner = "    async def ask():\n        {}\n    "
+    asserting = f"def test_it():\n{inner.format('assert await f() == 3')}asyncio.run(ask())\n"
+    assert with_twins(asserting, (), random.Random(5)) is None
+    returning = f"def test_it():\n{inner.format('return 5')}assert asyncio.run(ask()) == 5\n"
+    made = with_twins(returning, (), random.Random(5))
+    assert made is not None
+    assert made.text.count("return 5") == 2
+
+
+def test_a_context_that_may_swallow_an_error_may_be_asynchronous() -> None:
+    """The block has to come to its end, as with a plain one."""
+    shapes = []
+    for word in ("", "async "):
+        text = f"async def test_it():\n    {word}with session():\n        assert f() == 3\n"
+        made = with_twins(text, (), random.Random(6))
+        assert made is not None
+        shapes.append(re.sub(r"\b[a-z]{16}\b", "_", made.text).replace("async with", "with"))
+    assert shapes[0] == shapes[1]
+
+
+def test_classes_that_inherit_one_another_twice_are_read_once() -> None:
+    """By each way there would be two to the power of forty of them."""
+    levels = (f"class A{n}(A{n - 1}, B{n - 1}): pass\nclass B{n}(A{n - 1}, B{n - 1}): pass\n" for n in range(1, 40))
+    text = "class A0:\n    def test_it(self):\n        assert f() == 1\nclass B0: pass\n" + "".join(levels)
+    made = with_twins(text, ("A39::test_it",), random.Random(7))
+    assert made is not None
+    assert [twin.function for twin in made.twins] == ["A39::test_it"]

@@ -14,7 +14,7 @@ from typing import TypeVar
 from memory.model import Failure, Family
 from workers.line_matching import differing_lines
 from workers.repair.candidates import Suspect
-from workers.repair.classify import clues_of, is_test_path
+from workers.repair.classify import belongs_to_tests, clues_of
 from workers.repair.engines.search.option_weights import similarity
 from workers.repair.engines.search.scope import BINDING, defined, stored_names
 from workers.repair.outline import (
@@ -94,7 +94,7 @@ def suspects(
     A score goes to every line of the innermost statement around. `before` holds the files of a change that broke the tests,
     as they had been, None for new ones.
     """
-    blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not is_test_path(path)}
+    blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not belongs_to_tests(path)}
     outlines = {path: Outline(text) for path, text in blamed.items()}
     spectrum, trace = _spectrum(failure, lines, passing), _trace(failure, outlines)
     used = _used(failure, sources)
@@ -133,7 +133,7 @@ def _trace(failure: Failure, outlines: Outlines) -> Lines:
     Where a test never ended, the condition of the loop that it was in is as suspect as the line that it happened to be on.
     """
     scores: Lines = {}
-    frames = [frame for frame in failure.frames if not is_test_path(frame.path)]
+    frames = [frame for frame in failure.frames if not belongs_to_tests(frame.path)]
     worth = 1.0
     for frame in reversed(frames):
         _raise(scores, {(frame.path, frame.line): worth})
@@ -317,12 +317,12 @@ def _outside(failure: Failure, scores: Lines, outlines: Outlines) -> Lines:
         _raise(suspected, {(path, function): score for function in outlines[path].functions_at(line)})
     found: Lines = {}
     capitals: dict[str, float] = {}
+    constants = {path: _constants(outlines[path].body) for path in {path for path, _ in suspected}}
     asked = asked_for_values(function for _, function in suspected) if "None" in failure.message else set()
     for (path, function), score in suspected.items():
         _raise(found, {(path, header): HEADER * score for header in range(function.lineno, body_lines(function).start)})
         read = _words(own_nodes(function))
-        constants = _constants(outlines[path].body)
-        _raise(found, {(path, line): DEFINITION * score for name, line in constants if name in read})
+        _raise(found, {(path, line): DEFINITION * score for name in read for line in constants[path].get(name, ())})
         _raise(capitals, {name: DEFINITION * score for name in read if name.isupper()})
         _raise(found, {(path, function.lineno): UNRETURNED * likeliest} if falls_off(function, asked) else {})
     _raise(found, _assigned(capitals, outlines))
@@ -377,13 +377,17 @@ def _raise(scores: dict[Key, float], others: Mapping[Key, float]) -> None:
         scores[key] = max(score, scores.get(key, 0.0))
 
 
-def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
+def _constants(body: Iterable[ast.stmt]) -> dict[str, list[int]]:
     """What assignments outside functions define, with their lines."""
-    for node in body:
+    found: dict[str, list[int]] = {}
+    left = [*body]
+    for node in left:
         if isinstance(node, ast.ClassDef):
-            yield from _constants(node.body)
+            left += node.body
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            yield from ((name, node.lineno) for name in defined(node))
+            for name in defined(node):
+                found.setdefault(name, []).append(node.lineno)
+    return found
 
 
 def _words(nodes: Iterable[ast.AST]) -> set[str]:

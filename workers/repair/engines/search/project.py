@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from memory.model import Failure
 from memory.parsing import parsed
-from workers.repair.classify import clues_of, is_test_path
+from workers.repair.classify import belongs_to_tests, clues_of
 from workers.repair.engines.search.evidence import Evidence, evidence_of
 from workers.repair.engines.search.scope import ClassScope, ModuleScope, Signature
 from workers.repair.outline import FunctionNode, called
@@ -95,8 +95,8 @@ class ProjectSources:
     def __init__(self, sources: Mapping[str, str], failure: Failure) -> None:
         self.failure = failure
         self.clues = clues_of(failure)
-        self._sources = {path: text for path, text in sources.items() if not is_test_path(path)}
-        self._tests = {path: text for path, text in sources.items() if is_test_path(path)}
+        self._sources = {path: text for path, text in sources.items() if not belongs_to_tests(path)}
+        self._tests = {path: text for path, text in sources.items() if belongs_to_tests(path)}
         self._examples: dict[tuple[str, str], Examples] = {}
         self._signatures: dict[str, tuple[Signature, ...]] = {}
 

@@ -25,7 +25,7 @@ from memory.parsing import PARSE_ERRORS
 from memory.skills import composed, name_of, teaches
 from workers.line_matching import LineMatcher
 from workers.repair.candidates import Candidate, Suspect
-from workers.repair.classify import is_test_path
+from workers.repair.classify import belongs_to_tests
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.edit_shapes import shape_of
 from workers.repair.engines.search.project import ProjectSources
@@ -117,7 +117,7 @@ class SearchSpace:
         search = _Search(self, chosen, replay, seed)
         by_path: dict[str, dict[int, float]] = {}
         for suspect in self.suspects:
-            if suspect.path in self.sources and not is_test_path(suspect.path):
+            if suspect.path in self.sources and not belongs_to_tests(suspect.path):
                 lines = by_path.setdefault(suspect.path, {})
                 lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
         for path, lines in by_path.items():
