@@ -5,6 +5,9 @@ change docstrings are left out. Every template's edits are made at the changed l
 it gives the new code, layout and comments aside. The tests that a commit adds or changes count as those that fail: what
 they show is used, but no test runs, so what a failure's message gives away is not. Every other clone is held out, so that
 both halves can be compared.
+
+With --several these are commits that change two to four places of the file, and what counts is a candidate of the search,
+the changed lines alone being suspected: it makes an edit at several places of a function that are alike.
 """
 
 from __future__ import annotations
@@ -18,22 +21,25 @@ import sys
 import time
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.repair.importers.commits import Clone, Commit
 from memory.model import Failure, Family
+from workers.repair.candidates import Suspect
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.project import ProjectSources
+from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.source_slice import SourceModule
 from workers.repair.engines.search.templates import all_templates
 
 LAYOUT = b" \t\n\r()\\,\"'"
-LARGEST, SECONDS = 200_000, 5.0
-"""Files of more bytes are not read, and one commit gets so many seconds of processor time."""
+LARGEST, SECONDS, SEARCHED = 200_000, 5.0, 20.0
+"""Files of more bytes are not read, and one commit gets so many seconds of processor time, in a search more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +75,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.repair.real_fixes", description=__doc__)
     parser.add_argument("clones", type=Path, nargs="+", metavar="CLONE")
     parser.add_argument("--most", type=int, default=60, help="so many commits of a clone")
+    parser.add_argument("--several", action="store_true", help="commits that change two to four places instead of one")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     halves = (Count(), Count())
+    places, made_by = (range(2, 5), searched) if given.several else (range(1, 2), makers)
     for index, clone in enumerate(map(Clone, given.clones)):
-        for fix in fixes_of(clone, given.most, random.Random(given.seed)):
-            halves[index % 2].add(makers(fix))
+        for fix in fixes_of(clone, given.most, random.Random(given.seed), places):
+            halves[index % 2].add(made_by(fix))
         sys.stdout.write(_table(*halves))
         sys.stdout.flush()
 
@@ -87,15 +95,15 @@ def _table(first: Count, second: Count) -> str:
     return head + "".join(f"| {name} | {one} | {other} | {alone} |\n" for name, one, other, alone in rows) + "\n"
 
 
-def fixes_of(clone: Clone, most: int, rng: random.Random) -> Iterator[Fix]:
-    """Fixes of a clone, as `rng` draws them, `most` at most."""
+def fixes_of(clone: Clone, most: int, rng: random.Random, places: Container[int] = (1,)) -> Iterator[Fix]:
+    """Fixes of a clone that change so many places, as `rng` draws them, `most` at most."""
     commits = [c for c in clone.commits() if c.says_fix and [c.changed[path] for path in c.sources] == ["M"]]
     rng.shuffle(commits)
     found = 0
     for commit in commits:
         (path,) = commit.sources
         with suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-            if found < most and clone.size(commit).hunks == 1:
+            if found < most and clone.size(commit).hunks in places:
                 old, new = (_bare(clone.file(at, path)) for at in (commit.parent, commit.id))
                 if _docstrings(old) == _docstrings(new):
                     found += 1
@@ -154,6 +162,17 @@ def makers(fix: Fix) -> set[str]:
         with suppress(SyntaxError, ValueError):
             found |= {template} if text and template not in found and ast.dump(ast.parse(text)) == wanted else set()
     return found
+
+
+def searched(fix: Fix) -> set[str]:
+    """The template of the candidate that is the fix, as far as the time goes."""
+    wanted, deadline = fix.new.encode().translate(None, LAYOUT), time.process_time() + SEARCHED
+    suspects = [Suspect(path=fix.path, line=line, score=0.9) for line in changed_lines(fix.old, fix.new)]
+    space = SearchSpace(sources=fix.project, suspects=suspects, failure=fix.failure)
+    for candidate in takewhile(lambda _: time.process_time() < deadline, space.proposed()):
+        if candidate.source.encode().translate(None, LAYOUT) == wanted:
+            return {candidate.template}
+    return set()
 
 
 def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
