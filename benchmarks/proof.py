@@ -24,7 +24,8 @@ from workers.repair.judging.suite_runs import Unproven
 from workers.repair.passed_tests import still_failing
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import run_tests
 
 LIMITS = Limits(wall_seconds=120.0)
 

@@ -27,7 +27,8 @@ from workers.repair.running.candidate_runner import verdict_from
 from workers.repair.running.forkserver import cores
 from workers.repair.running.runner_pool import pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import run_tests
 
 COMMAND = ("python", "-m", "pytest", "-x", "-q")
 

@@ -24,7 +24,7 @@ from memory.retrieval.embeddings import HashedWords
 from workers.repair.engines.search.session import TRYING
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 A_FILE, FAILING, SECONDS = 5, 3, 1.0
 TIMES, MORE_SECONDS = 1.5, 10.0

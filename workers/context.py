@@ -26,7 +26,7 @@ from workers.errors import BadInput, CannotRun
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.ports import Image, Limits, Sandbox
 from workers.repair.engines.engine import RepairDeps
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.project import Project, discover
 from workers.sandbox.tiers import open_sandbox
 from workers.settings import PREFIX, WorkerSettings
 

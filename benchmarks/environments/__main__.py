@@ -26,7 +26,7 @@ from benchmarks.environments.ours import ours
 from benchmarks.environments.suites import ENOUGH, Outcome, measured
 from benchmarks.repair.results import share
 from benchmarks.report import show
-from workers.sandbox.run_tests import Project
+from workers.sandbox.project import Project
 
 HERE = Path(__file__).parent
 OURS = "apprentice"

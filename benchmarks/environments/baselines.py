@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.environments.checkouts import NotBuilt
 from benchmarks.environments.suites import one_line
-from workers.sandbox.run_tests import DEFAULT_COMMAND, Project
+from workers.sandbox.project import DEFAULT_COMMAND, Project
 
 BUILD_SECONDS = 600
 SHOWN = ("/usr", "/etc", "/opt")

@@ -13,7 +13,7 @@ from memory.retrieval.embeddings import HashedWords
 from workers.context import open_context
 from workers.environments.provide import Commit
 from workers.errors import ApprenticeError
-from workers.sandbox.run_tests import Project
+from workers.sandbox.project import Project
 from workers.settings import WorkerSettings, load
 
 

@@ -9,8 +9,9 @@ import msgspec
 
 from workers.ports import Ending, Limits
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, run_tests
+from workers.sandbox.run_tests import run_tests
 
 ENOUGH = 0.95
 """The share of a suite's tests that passes where an environment is good."""

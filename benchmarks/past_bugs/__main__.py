@@ -38,7 +38,8 @@ from benchmarks.report import show
 from workers.errors import ApprenticeError
 from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, run_tests
+from workers.sandbox.project import Project
+from workers.sandbox.run_tests import run_tests
 
 HERE = Path(__file__).parent
 TOLERATED = 1.1

@@ -13,7 +13,8 @@ from workers.diffs import patched
 from workers.ports import Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.launching import WORKSPACE
-from workers.sandbox.run_tests import Project, base_environment, run_tests
+from workers.sandbox.project import Project
+from workers.sandbox.run_tests import base_environment, run_tests
 
 PLUGIN = Path(__file__).with_name("twin_calls.py")
 

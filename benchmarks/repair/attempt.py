@@ -19,7 +19,8 @@ from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import run_tests
 from workers.settings import WorkerSettings, load
 
 

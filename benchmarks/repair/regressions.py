@@ -31,7 +31,7 @@ from workers.repair.classify import belongs_to_tests, failure_of
 from workers.repair.engines.search.localise import suspects
 from workers.repair.reproduce import reproduce, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 WITHOUT = "without the change"
 SECONDS, MAX_SOURCES = 120.0, 2

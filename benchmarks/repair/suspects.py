@@ -34,7 +34,7 @@ from workers.repair.classify import belongs_to_tests, failure_of
 from workers.repair.engines.search import localise
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 LIMITS = Limits(wall_seconds=120, cpu_seconds=120)
 

@@ -25,7 +25,7 @@ from memory.model import Actor, Attempt, Permission, SignalKind, Task, TaskKind
 from memory.retrieval.embeddings import HashedWords
 from workers.context import Context
 from workers.repair.episode import repair
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 GUARD, CONVERSION, OTHER = "guard", "conversion", "other"
 MAYA = Actor(id=1, login="maya")

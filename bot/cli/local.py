@@ -60,7 +60,9 @@ Verbose = Annotated[
 
 def fix(
     path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
-    test_command: Annotated[str | None, typer.Option(help="How to run the tests. Default: python -m pytest")] = None,
+    test_command: Annotated[
+        str | None, typer.Option(help="How to run the tests, variables first. Default: python -m pytest")
+    ] = None,
     python: Python = None,
     budget: Budget = None,
     seed: Seed = None,

@@ -30,7 +30,7 @@ from workers.repair.engines.engine import RepairDeps
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 from workers.settings import WorkerSettings
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]

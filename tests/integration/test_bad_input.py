@@ -15,7 +15,7 @@ from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
 from workers.review.suggestions import applied
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 pytestmark = pytest.mark.sandbox
 

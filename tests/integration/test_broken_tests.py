@@ -12,7 +12,7 @@ import pytest
 from workers.ports import Limits
 from workers.review.broken_tests import ComparedTests, TestComparison
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover
+from workers.sandbox.project import NO_OWN_OPTIONS, Project, discover
 
 pytestmark = pytest.mark.sandbox
 

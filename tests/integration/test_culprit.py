@@ -12,8 +12,9 @@ from inline_snapshot import snapshot
 from workers.review.broken_tests import BrokenTest, ComparedTests
 from workers.review.culprit import Culprit, CulpritSearch
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import discover, run_tests
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -17,7 +17,8 @@ from workers.repair.judging.prove import Prover
 from workers.repair.judging.suite_runs import Unproven, objection_to
 from workers.repair.reproduce import Reproduction, reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -15,7 +15,7 @@ from workers.errors import SandboxEnded
 from workers.ports import Limits
 from workers.repair.running.forkserver import ForkRequest, ForkServer, arguments, workload
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 LIMITS = Limits(wall_seconds=600, cpu_seconds=600, memory_mb=1024)
 FORGED = {"id": "0", "how": "swap", "ended": "answered", "cpu": 0.1, "passed": 1, "done": True}

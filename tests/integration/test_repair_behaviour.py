@@ -20,7 +20,7 @@ from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.project import Project, discover
 
 pytestmark = pytest.mark.sandbox
 

@@ -14,7 +14,7 @@ from workers.repair.classify import failure_of
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.project import Project, discover
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

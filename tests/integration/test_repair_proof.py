@@ -25,7 +25,8 @@ from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import reproduce, sources_of
 from workers.repair.running.runner_pool import TOGETHER
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -21,8 +21,9 @@ from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -13,7 +13,7 @@ from workers.repair.classify import failure_of
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 pytestmark = pytest.mark.sandbox
 

@@ -28,7 +28,7 @@ from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import ScreeningTests, reproduce
 from workers.repair.running.runner_pool import pool_for
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.project import Project, discover
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 

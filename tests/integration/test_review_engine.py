@@ -19,7 +19,7 @@ from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
 from workers.review.suggestions import applied
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover
+from workers.sandbox.project import NO_OWN_OPTIONS, Project, discover
 from workers.setting_types import ReviewTool
 
 pytestmark = pytest.mark.sandbox

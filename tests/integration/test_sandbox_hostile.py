@@ -26,8 +26,9 @@ from tests.conftest import missing
 from tests.integration.hostile.bombs import MEMORY, OTHERS
 from workers.ports import Ending, Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import discover
 from workers.sandbox.report import TestOutcome
-from workers.sandbox.run_tests import discover, run_tests
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -26,8 +26,9 @@ from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.repair.running.forkserver import ForkServer, workload
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.launching import HIDDEN
+from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, discover, run_plainly, run_tests
+from workers.sandbox.run_tests import run_plainly, run_tests
 from workers.sandbox.tiers import open_sandbox, problems
 from workers.sandbox.unsandboxed import UnsandboxedRunner
 from workers.settings import WorkerSettings, load

@@ -23,8 +23,9 @@ from workers.errors import CannotRun, SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.containers import LABEL, ContainerEngine, ContainerSandbox
+from workers.sandbox.project import discover
 from workers.sandbox.report import TestOutcome
-from workers.sandbox.run_tests import discover, run_tests
+from workers.sandbox.run_tests import run_tests
 from workers.sandbox.tiers import open_sandbox, problems, sandbox_of
 from workers.settings import SandboxTier, WorkerSettings, load
 

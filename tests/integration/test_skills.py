@@ -27,7 +27,7 @@ from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 pytestmark = [pytest.mark.extended, pytest.mark.sandbox]
 

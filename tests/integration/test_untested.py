@@ -14,7 +14,7 @@ from workers.review.broken_tests import ComparedTests, TestComparison
 from workers.review.detectors.detector import Delta, SourceTree
 from workers.review.untested import Untested, what_is_untested
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 pytestmark = pytest.mark.sandbox
 

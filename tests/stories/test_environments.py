@@ -21,7 +21,8 @@ from workers.environments.provide import Commit, Provider
 from workers.environments.uv_command import indexes
 from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import Project, run_tests
+from workers.sandbox.project import Project
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -153,7 +153,7 @@ class RepositoryConfiguration(Struct, frozen=True, kw_only=True, forbid_unknown_
         Meta(
             max_length=300,
             title="a command such as python -m pytest tests",
-            description="How to run the tests. It starts at the root of the repository.",
+            description="How to run the tests. It starts at the root of the repository, and may begin with variables.",
         ),
     ] = ""
     environment: EnvironmentChoices = EnvironmentChoices()

@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from memory.model import Plan
 from workers.environments.metadata import Declared, declared, name_of, requirement
 from workers.environments.tree_files import TreeFiles, well_known
+from workers.sandbox.project import NO_OWN_OPTIONS
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import NO_OWN_OPTIONS
 
 MAX_MENDS = 8
 ALIKE = 0.8

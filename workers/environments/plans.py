@@ -20,7 +20,7 @@ from workers.environments.projects import few, missing_parts, project_of
 from workers.environments.recipe import Recipe
 from workers.environments.task_files import shell_words, tox_environments
 from workers.environments.tree_files import Table, TreeFiles, items, strings, table, well_known, word
-from workers.sandbox.run_tests import DEFAULT_COMMAND, default_command
+from workers.sandbox.project import DEFAULT_COMMAND, default_command
 
 MAX_PLANS = 8
 TOOLS = frozenset(well_known("recipes")["not_installed"])

@@ -36,8 +36,9 @@ from workers.environments.uv_command import NoIndex, indexes
 from workers.errors import BadInput, CannotRun
 from workers.git_command import run_git
 from workers.ports import Limits, Sandbox
+from workers.sandbox.project import NO_OWN_OPTIONS, Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import NO_OWN_OPTIONS, Project, discover, run_tests
+from workers.sandbox.run_tests import run_tests
 
 SECONDS_FOR_ANOTHER_PLAN = 300.0
 """The seconds after which no further plan is begun, and no plan is mended any more."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from workers.environments import task_files
 from workers.environments.metadata import METADATA, declared, requirement
 from workers.environments.tree_files import TreeFiles, well_known
-from workers.sandbox.run_tests import DEFAULT_COMMAND
+from workers.sandbox.project import DEFAULT_COMMAND
 
 Words = Sequence[str]
 

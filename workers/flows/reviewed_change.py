@@ -35,7 +35,7 @@ from workers.review.detectors.detector import ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import decide, hints
 from workers.review.read_report import CoverageStatus, FileCoverage
-from workers.sandbox.run_tests import Project
+from workers.sandbox.project import Project
 
 if TYPE_CHECKING:  # a review without a model loads nothing of it
     from workers.agent.reviewer import ModelReviewer

@@ -43,8 +43,8 @@ from workers.repair.result import (
     experience_of,
 )
 from workers.repair.time_allowance import Deadline, TimedSandbox
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestResult, shortened
-from workers.sandbox.run_tests import Project
 
 RECALLED = 5
 

@@ -15,8 +15,9 @@ from workers.ports import Ending
 from workers.repair.time_allowance import BoundedRuns
 from workers.repair.unrepairable import unrepairable
 from workers.sandbox.checkout_files import is_file, is_test_file, python_files
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun
+from workers.sandbox.run_tests import TestRun
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""

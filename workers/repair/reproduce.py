@@ -29,8 +29,9 @@ from workers.repair.outline import Outline
 from workers.repair.passed_tests import named
 from workers.repair.time_allowance import BoundedRuns
 from workers.sandbox.checkout_files import python_files
+from workers.sandbox.project import Project
 from workers.sandbox.report import FAILURES, NOT_STARTED, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun
+from workers.sandbox.run_tests import TestRun
 
 STUCK_SECONDS = 10.0
 """How long tests that wait forever are traced."""

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from workers.ports import CompletedRun, Limits, Sandbox, SandboxSession, Workload
-from workers.sandbox.run_tests import Project, TestRun, run_tests
+from workers.sandbox.project import Project
+from workers.sandbox.run_tests import TestRun, run_tests
 
 MIN_RUN_SECONDS = 5.0
 """No run gets less: in less time no suite starts."""

@@ -11,8 +11,8 @@ from workers.environments.mending import build_step
 from workers.environments.projects import needs_submodule
 from workers.environments.tree_files import TreeFiles
 from workers.repair.classify import clues_of, failure_of, innermost
+from workers.sandbox.project import Project
 from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project
 
 _NEEDS = {
     "the network": re.compile(

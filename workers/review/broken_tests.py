@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 
 from workers.ports import Limits, Sandbox
 from workers.sandbox.checkout_files import is_test_file, python_files
+from workers.sandbox.project import Project
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_tests
+from workers.sandbox.run_tests import TestRun, run_tests
 
 MIN_SECONDS = 5.0
 """No run is begun with less time than this."""

@@ -45,8 +45,9 @@ from workers.review.read_report import (
 from workers.review.source import Unread, python_sources
 from workers.review.suggestions import RunTests, SuggestionProver, drafts, suggested, that_help
 from workers.review.untested import Untested, what_is_untested
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import Project, run_tests
+from workers.sandbox.run_tests import run_tests
 from workers.setting_types import ReviewTool
 
 

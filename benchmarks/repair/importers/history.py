@@ -24,8 +24,9 @@ from benchmarks.repair.importers.commits import Clone, Commit, Size
 from workers.errors import ApprenticeError
 from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import discover, run_tests
+from workers.sandbox.run_tests import run_tests
 
 BUDGET_SECONDS = 300.0
 COMMAND = "python -m pytest -q -o addopts= -o filterwarnings="

@@ -16,7 +16,8 @@ import msgspec
 
 from benchmarks.repair.cases import BadCase, write_case, write_tree
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.run_tests import discover, run_tests
+from workers.sandbox.project import discover
+from workers.sandbox.run_tests import run_tests
 
 BUDGET_SECONDS = 30.0
 COMMAND = "python -m pytest -q"

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.past_bugs.fixing import Document, Result
 from benchmarks.past_bugs.judging import Verdict, judged
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.project import Project, discover
 
 ORIGINAL = "def last(items):\n    return items[-1] if items else None\n"
 TESTS = "from code_of import last\n\n\ndef test_last():\n    assert last([1, 2]) == 2\n"

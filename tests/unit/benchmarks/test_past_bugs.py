@@ -12,7 +12,7 @@ from benchmarks.past_bugs.finding import HELD_OUT, MOST, candidates, clones
 from benchmarks.past_bugs.fixing import Result
 from benchmarks.past_bugs.judging import Verdict
 from benchmarks.repair.importers.commits import Clone
-from workers.sandbox.run_tests import discover
+from workers.sandbox.project import discover
 
 BEFORE = "def last(items):\n    return items[0]\n"
 AFTER = "def last(items):\n    return items[-1]\n"

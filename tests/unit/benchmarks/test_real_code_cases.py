@@ -10,8 +10,9 @@ from benchmarks.repair.cases import Case, load
 from benchmarks.repair.importers import history
 from tests.integration.command_line import git
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import discover, run_tests
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -36,7 +36,7 @@ from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult, choice_components
-from workers.sandbox.run_tests import Project
+from workers.sandbox.project import Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

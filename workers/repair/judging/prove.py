@@ -26,8 +26,9 @@ from workers.repair.time_allowance import BoundedRuns
 from workers.repair.unrepairable import unrepairable
 from workers.sandbox.checkout_files import module_name
 from workers.sandbox.launching import installed_modules
+from workers.sandbox.project import Project, whole_suite, with_tests
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, TestRun, run_plainly, whole_suite, with_tests
+from workers.sandbox.run_tests import TestRun, run_plainly
 
 PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
 """What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""

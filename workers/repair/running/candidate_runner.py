@@ -33,8 +33,9 @@ from workers.repair.running.forkserver import (
     workload,
 )
 from workers.repair.time_allowance import Deadline
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, run_tests
+from workers.sandbox.run_tests import run_tests
 
 CAPS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
 """Caps, tried in turn: the least seconds, and how many times what the tests cost unedited, as long as that adds

@@ -17,7 +17,8 @@ from workers.ports import Limits, SandboxSession, Workload
 from workers.repair.classify import normalised
 from workers.repair.reproduce import ScreeningTests
 from workers.sandbox.launching import WORKSPACE
-from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment, path_words, with_files_of
+from workers.sandbox.project import Project, path_words, with_files_of
+from workers.sandbox.run_tests import ROOT_OPTION, base_environment
 
 _T = TypeVar("_T")
 

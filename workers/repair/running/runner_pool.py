@@ -22,7 +22,7 @@ from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened, TimeoutSchedule
 from workers.repair.running.forkserver import Observe, Observed, cores
 from workers.repair.time_allowance import Deadline
-from workers.sandbox.run_tests import Project
+from workers.sandbox.project import Project
 
 AHEAD, TOGETHER = 24, 12
 """How many candidates are read before the verdict on the first of them, and how many at once: the same with any number

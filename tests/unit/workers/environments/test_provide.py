@@ -13,7 +13,7 @@ import pytest
 from memory.model import Plan
 from workers.environments.locking import usable_for_tests
 from workers.environments.provide import Commit, Environment, _project, without_places
-from workers.sandbox.run_tests import NO_OWN_OPTIONS
+from workers.sandbox.project import NO_OWN_OPTIONS
 
 DAY = {"GIT_AUTHOR_DATE": "2022-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2022-01-01T12:00:00Z"}
 

@@ -33,8 +33,8 @@ from workers.repair.running.forkserver import (
     establish,
     settled,
 )
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project
 
 PASSED, FAILED, ERROR = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR
 SKIPPED, XFAILED, XPASSED = TestOutcome.SKIPPED, TestOutcome.XFAILED, TestOutcome.XPASSED

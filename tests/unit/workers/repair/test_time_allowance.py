@@ -14,8 +14,8 @@ from workers.ports import CompletedRun, Ending, Limits, SandboxSession, Workload
 from workers.repair.judging.prove import STARTING_SECONDS, reserved
 from workers.repair.reproduce import Reproduction
 from workers.repair.time_allowance import LAST_SECONDS, MIN_RUN_SECONDS, BoundedRuns, Deadline, TimedSandbox
+from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project
 
 WORKLOAD = Workload(command=("true",), tree=Path("/"), python=Path("/python"), env={}, limits=Limits(wall_seconds=120))
 

@@ -8,8 +8,8 @@ import pytest
 
 from memory.model import Frame
 from workers.repair.unrepairable import unrepairable
+from workers.sandbox.project import discover
 from workers.sandbox.report import CUT_ERRORS, TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import discover
 
 OWN = (Frame(path="test_a.py", line=3, function="test_a"),)
 

@@ -11,7 +11,8 @@ import pytest
 from workers.errors import BadInput
 from workers.repair.reproduce import sources_of
 from workers.sandbox.launching import interpreter_files, prefixes
-from workers.sandbox.run_tests import base_environment, discover, whole_suite
+from workers.sandbox.project import discover, whole_suite
+from workers.sandbox.run_tests import base_environment
 
 PYTHON = Path(sys.executable)
 
@@ -40,6 +41,23 @@ def test_the_default_is_pytest_on_our_own_interpreter(tree: Path) -> None:
     assert project.test_command == ("python", "-m", "pytest")
     assert project.python == PYTHON
     assert project.source_roots == (".",)
+
+
+@pytest.mark.parametrize(
+    "command", ["DEBUG=1 PYTHONPATH='a b' python -m pytest", "env DEBUG=1 PYTHONPATH='a b' python -m pytest"]
+)
+def test_a_command_may_begin_with_variables(tree: Path, command: str) -> None:
+    """As in a shell; they come after those of the environment, and the command is still known to be pytest."""
+    project = discover(tree, python=None, test_command=command, variables=(("DEBUG", "0"), ("MODE", "ci")))
+    assert project.test_command == ("python", "-m", "pytest")
+    seen = base_environment(project)
+    assert (seen["DEBUG"], seen["MODE"]) == ("1", "ci")
+    assert seen["PYTHONPATH"].endswith("/a b")
+
+
+def test_env_with_options_of_its_own_is_a_program(tree: Path) -> None:
+    """What it does to the environment is its own business."""
+    assert discover(tree, python=None, test_command="env -u X pytest").test_command[:2] == ("env", "-u")
 
 
 def test_a_src_layout_is_importable(tree: Path) -> None:
@@ -124,7 +142,9 @@ def test_a_script_of_the_checkout_can_be_the_command(tree: Path) -> None:
         ("tests/test_one.py", "'tests/test_one.py' does not exist"),
         ("pytest 'tests", "cannot be split into words"),
         ("  ", "is empty"),
-        ("CI=1 pytest", "shell syntax needs sh -c"),
+        ("DEBUG=1", "is empty"),
+        ("PYTEST_ADDOPTS=-x pytest", "write these options behind pytest"),
+        ("cd src && pytest", "shell syntax needs sh -c"),
     ],
 )
 def test_a_command_that_cannot_be_started_is_bad_input(tree: Path, command: str, said: str) -> None:
@@ -263,7 +283,7 @@ def test_a_configuration_of_a_gigabyte_is_not_read_whole(tree: Path) -> None:
     with (tree / "tox.ini").open("wb") as file:
         file.truncate(1 << 30)
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
-    found = "from pathlib import Path; from workers.sandbox.run_tests import discover\n"
+    found = "from pathlib import Path; from workers.sandbox.project import discover\n"
     found += f"print(discover(Path({str(tree)!r}), python=None, test_command=None).test_command[-1])"
     ran = subprocess.run(
         [sys.executable, "-c", limited + found],

@@ -37,7 +37,7 @@ from workers.repair.result import AttemptResult
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import pool_for
 from workers.repair.time_allowance import Deadline
-from workers.sandbox.run_tests import Project
+from workers.sandbox.project import Project
 
 REPORTED_EVERY, TRYING, SHOWN_LINES = 10.0, "editing", 3
 
