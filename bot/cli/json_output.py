@@ -7,10 +7,10 @@ from bot.local import LocalReview
 from memory.model import Attempt, Finding, Proof, Suggestion
 from memory.policy.review_policy import PostingDecision
 from workers.messages import repair
-from workers.repair.first_run import function_of
 from workers.repair.result import Repaired
 from workers.review.broken_tests import ComparedTests
 from workers.sandbox.report import shortened
+from workers.sandbox.test_ids import function_of
 
 WORTH_NAMING = 10.0
 """The fewest seconds of making an environment, or of finding what fails, that the answer speaks of."""

@@ -33,6 +33,7 @@ from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover, reserved
 from workers.repair.reproduce import deciding
 from workers.repair.result import AttemptResult
+from workers.sandbox.test_ids import file_of
 
 LONGEST_WORDS = 900
 
@@ -212,7 +213,7 @@ def _assignment(options: LlmOptions, case: ReproducedFailure, checkout: Checkout
     failure, reproduction = case.failure, case.reproduction
     before = reproduction.before if reproduction.broken else {}
     found = suspects(failure, reproduction.lines, reproduction.passing, sources=case.sources, before=before)
-    files = dict.fromkeys(test.partition("::")[0] for test in failure.failing_tests)
+    files = dict.fromkeys(file_of(test) for test in failure.failing_tests)
     return Assignment(
         repository=case.task.repository,
         failure=failure,

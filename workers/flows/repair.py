@@ -32,6 +32,7 @@ from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.sandbox.checkout_files import is_test_file
+from workers.sandbox.test_ids import file_of
 from workers.work_tree import MAX_DIFFERING
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _repair(request: RepairRequest, context: JobContext) -> Repaired:
             _add(tree, path, content)
         named = named_tests(f"{request.job.comment}\n{request.job.body}")
         before = _before(request)
-        about = {*request.added_tests, *(test.partition("::")[0] for test in named)} or before.keys()
+        about = {*request.added_tests, *(file_of(test) for test in named)} or before.keys()
         commit = Commit(request.mirror.directory, request.task.sha)
         try:
             project = context.project(tree, request.task.repository, changed=about, commit=commit)

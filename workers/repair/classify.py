@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from memory.model import Failure, Family, Frame
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.test_ids import file_of
 
 _NAMES: dict[Family, tuple[str, ...]] = {
     Family.ASSERTION: ("AssertionError", "Failed"),
@@ -111,7 +112,7 @@ def failure_of(report: TestReport, changed: Collection[str] = ()) -> Failure | N
         return None
     groups: dict[tuple[str, tuple[str, str, int], bool], list[TestResult]] = {}
     for result in candidates:
-        touched = not {result.id.partition("::")[0], *(frame.path for frame in result.frames)}.isdisjoint(changed)
+        touched = not {file_of(result.id), *(frame.path for frame in result.frames)}.isdisjoint(changed)
         groups.setdefault((_error_type(result), _place(result), touched), []).append(result)
     group = max(groups.items(), key=lambda each: (each[0][-1], len(each[1])))[1]
     first = group[0]

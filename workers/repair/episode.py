@@ -27,7 +27,6 @@ from memory.policy.q_table import Remembered
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Engine, OpenStrategies, PreviousAttempts, RepairDeps, ReproducedFailure
 from workers.repair.engines.search.engine import open_search
-from workers.repair.first_run import function_of
 from workers.repair.judging.prove import reserved
 from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.repair.result import (
@@ -45,6 +44,7 @@ from workers.repair.result import (
 from workers.repair.time_allowance import Deadline, TimedSandbox
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestResult, shortened
+from workers.sandbox.test_ids import function_of
 
 RECALLED = 5
 

@@ -18,6 +18,7 @@ from workers.sandbox.checkout_files import is_file, is_test_file, python_files
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport, TestResult
 from workers.sandbox.run_tests import TestRun
+from workers.sandbox.test_ids import file_of, function_of
 
 TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""
@@ -92,20 +93,10 @@ def last_failed(tree: Path) -> tuple[str, ...]:
     return tuple(str(test) for test in found) if isinstance(found, dict) else ()
 
 
-def function_of(test: str) -> str:
-    """The id of a test without its parameters."""
-    return test.partition("[")[0]
-
-
 def without(report: TestReport, ids: Collection[str]) -> TestReport:
     """The report less some results."""
     less = frozenset(ids)
     return replace(report, results=tuple(result for result in report.results if result.id not in less))
-
-
-def file_of(test: str) -> str:
-    """The path in a test's id."""
-    return test.partition("::")[0]
 
 
 def _named(runs: BoundedRuns, tests: Sequence[str], wall: float) -> FirstRun:

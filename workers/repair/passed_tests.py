@@ -30,11 +30,6 @@ def passing(tests: Collection[str], outcomes: Mapping[str, TestOutcome]) -> froz
     return frozenset(test for test, seen in known.items() if TestOutcome.PASSED in seen and seen.isdisjoint(FAILURES))
 
 
-def includes(test: str, ids: Sequence[str]) -> bool:
-    """Whether any of `ids` is this test or under it."""
-    return any(each == test or each.startswith((f"{test}::", f"{test}[")) for each in ids)
-
-
 def named(tests: Sequence[str]) -> str:
     """The first few tests, and how many more there are."""
     return few([*map(shortened, tests)])

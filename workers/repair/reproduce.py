@@ -15,16 +15,7 @@ from workers.errors import CannotRun
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Suspect
 from workers.repair.classify import belongs_to_tests
-from workers.repair.first_run import (
-    MAX_NAMED,
-    SECOND_LOOK_WALL,
-    TRACED_TEST_SECONDS,
-    FirstRun,
-    file_of,
-    first_run,
-    function_of,
-    without,
-)
+from workers.repair.first_run import MAX_NAMED, SECOND_LOOK_WALL, TRACED_TEST_SECONDS, FirstRun, first_run, without
 from workers.repair.outline import Outline
 from workers.repair.passed_tests import named
 from workers.repair.time_allowance import BoundedRuns
@@ -32,6 +23,7 @@ from workers.sandbox.checkout_files import python_files
 from workers.sandbox.project import Project
 from workers.sandbox.report import FAILURES, NOT_STARTED, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import TestRun
+from workers.sandbox.test_ids import file_of, function_of
 
 STUCK_SECONDS = 10.0
 """How long tests that wait forever are traced."""

@@ -13,6 +13,7 @@ from workers.sandbox.checkout_files import is_test_file, python_files
 from workers.sandbox.project import Project
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import TestRun, run_tests
+from workers.sandbox.test_ids import file_of
 
 MIN_SECONDS = 5.0
 """No run is begun with less time than this."""
@@ -117,7 +118,7 @@ class TestComparison:
         flaky = {result.id for result in again.report.passing()} if again else set()
         broken = [self._broken(failing[test], at_base[test], again) for test in suspects if test not in flaky]
         flaky |= self._by_chance(
-            [test for test in broken if test.path in ("", _file(test.id)) and not test.is_file and test.id]
+            [test for test in broken if test.path in ("", file_of(test.id)) and not test.is_file and test.id]
         )
         return replace(
             compared,
@@ -175,7 +176,7 @@ class TestComparison:
 
     def _further(self, first: TestReport, files: Iterable[str]) -> TestReport:
         """A run that time ended, and the files beside those that it came to which it did not come to."""
-        came_to = {_file(result.id) for result in first.results}
+        came_to = {file_of(result.id) for result in first.results}
         beside = {PurePosixPath(file).parent for file in came_to}
         left = [file for file in files if file not in came_to and PurePosixPath(file).parent in beside]
         left = [file for file in left if self.head.holds(file)]
@@ -191,8 +192,8 @@ class TestComparison:
     def _at_base(self, tests: Collection[str]) -> dict[str, _AtBase]:
         """How each test ends at the base, by its id; what passes runs twice, as it may have passed by chance."""
         base = self.base()
-        there = [test for test in tests if (base.tree / _file(test)).exists()]
-        files = sorted({_file(test) for test in there})
+        there = [test for test in tests if (base.tree / file_of(test)).exists()]
+        files = sorted({file_of(test) for test in there})
         of_files = all((base.tree / file).is_file() for file in files)  # else of a directory, or of pytest itself
         first = self._run(base, files if of_files else ()).report if there else None
         sides = {test: _AtBase.ABSENT if first is None or test not in there else _side(test, first) for test in tests}
@@ -258,10 +259,6 @@ def _side(test: str, report: TestReport) -> _AtBase:
     if any(each.id == test for each in ended):
         return _AtBase.FAILS if test in failed else _AtBase.PASSES
     return _AtBase.PASSES if report.passing() else _AtBase.FAILS
-
-
-def _file(test: str) -> str:
-    return test.partition("::")[0]
 
 
 def _of(sides: Mapping[str, _AtBase], side: _AtBase) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from workers.review.detectors.detector import Detection, FixEdit, SourceTree, To
 from workers.review.findings import FindingWithFix, order, seen_in
 from workers.review.import_graph import ImportGraph
 from workers.sandbox.report import TestReport
+from workers.sandbox.test_ids import file_of
 
 MAX_LINES = 20
 """Lines of a suggestion; a longer one has no readers."""
@@ -231,8 +232,8 @@ class SuggestionProver:
 
 def _finished(cut: TestReport) -> tuple[tuple[str, ...], TestReport]:
     """The files to whose end a run came before its time was used up, and what it says of these."""
-    *files, last = dict.fromkeys(result.id.partition("::")[0] for result in cut.results) or [""]
-    results = tuple(result for result in cut.results if result.id.partition("::")[0] != last)
+    *files, last = dict.fromkeys(file_of(result.id) for result in cut.results) or [""]
+    results = tuple(result for result in cut.results if file_of(result.id) != last)
     return tuple(files), replace(cut, results=results, complete=True, trouble="", out_of_time=False)
 
 

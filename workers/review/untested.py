@@ -13,6 +13,7 @@ from workers.review.detectors.detector import Delta
 from workers.review.suggestions import changes_no_code
 from workers.sandbox.checkout_files import exists
 from workers.sandbox.run_tests import TestRun, run_tests
+from workers.sandbox.test_ids import file_of
 from workers.sandbox.tracing import is_test
 
 SECONDS = 60.0
@@ -47,7 +48,7 @@ def what_is_untested(
     """
     head, base = delta.head.sources, delta.base
     code = [path for path in head if _is_changed_code(path, base.get(path), head[path])]
-    failing = {test.partition("::")[0] for test in tests.failing_before}
+    failing = {file_of(test) for test in tests.failing_before}
     if not code or not tests.whole or not tests.passed or tests.broken or tests.unknown:
         return None
     if not failing.isdisjoint(reaching or failing):

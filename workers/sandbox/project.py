@@ -15,6 +15,7 @@ from workers.configuration.schema import ALL_PATHS, PathChoices
 from workers.errors import BadInput
 from workers.sandbox.checkout_files import exists, is_file, is_test_file, python_files
 from workers.sandbox.launching import prefixes
+from workers.sandbox.test_ids import file_of
 
 DEFAULT_COMMAND = ("python", "-m", "pytest")
 SYSTEM_COMMANDS = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
@@ -63,7 +64,7 @@ class Project:
 
     def starts_with(self, word: str) -> Path:
         """The path in the tree that an argument of the test command names, if it names any."""
-        return self.tree / self.directory / word.partition("::")[0]
+        return self.tree / self.directory / file_of(word)
 
     def argument(self, path: str) -> str:
         """A path of the tree as the test command has to name it."""
@@ -77,7 +78,7 @@ class Project:
         """The files that the test command names: they are tests, whatever they are called."""
         if "--doctest-modules" in self.test_command:
             return frozenset()
-        words = [word.partition("::")[0] for word in self.test_command[1:] if not word.startswith("-")]
+        words = [file_of(word) for word in self.test_command[1:] if not word.startswith("-")]
         paths = (os.path.normpath(Path(self.directory, word)) for word in words if word.endswith(".py"))
         return frozenset(path for path in paths if is_file(self.tree / path))
 
@@ -198,7 +199,7 @@ def command_for(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
     words, named = project.test_command, path_words(project)
     if not tests or not _is_pytest(words) or (named and not any("::" in words[at] for at in named)):
         return words
-    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    files = dict.fromkeys(file_of(test) for test in tests)
     there = all(exists(project.tree / file) for file in files)
     return (*_without(words, named), *map(project.argument, files)) if there else words
 
@@ -242,7 +243,7 @@ def whole_suite(project: Project) -> Project | None:
 def with_files_of(project: Project, tests: Sequence[str]) -> Project:
     """The project with a command that names the files of these tests in place of its paths; as it is where it names single tests."""
     words, named = project.test_command, path_words(project)
-    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    files = dict.fromkeys(file_of(test) for test in tests)
     there = all(exists(project.tree / file) for file in files)
     if not _is_pytest(words) or not there or any("::" in words[at] for at in named):
         return project

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from memory.parsing import parsed
-from workers.repair.first_run import file_of, function_of
 from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
-from workers.repair.passed_tests import includes
 from workers.repair.reproduce import LARGEST_SOURCE
 from workers.sandbox.checkout_files import is_file
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.test_ids import file_of, function_of, includes
 
 MAX_FILES = 4
 """Test files that get twins."""
@@ -168,7 +167,7 @@ def defines(tree: Path, path: str, tests: Collection[str]) -> bool:
     """Whether a file defines any of `tests`, named as pytest's ids have them after the file; examples in docstrings are none."""
     module = parsed(_text(tree, path))
     names = {getattr(node, "name", "") for node in module.body} if module else set()
-    return any(test.partition("::")[0].partition("[")[0] in names for test in tests)
+    return any(file_of(test).partition("[")[0] in names for test in tests)
 
 
 def is_plain(tree: Path, test: str) -> bool:

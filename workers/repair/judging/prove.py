@@ -14,12 +14,12 @@ from functools import cached_property, partial
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
-from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS, function_of, without
+from workers.repair.first_run import SLOW_TEST_SECONDS, TRACED_TEST_SECONDS, without
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.protected_files import DECIDES, NOT_EDITED, refusal
 from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, ended, failing_in_both, left_failing
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
-from workers.repair.passed_tests import includes, named, passing, still_failing
+from workers.repair.passed_tests import named, passing, still_failing
 from workers.repair.reproduce import Reproduction, deciding
 from workers.repair.running.forkserver import cores
 from workers.repair.time_allowance import BoundedRuns
@@ -29,6 +29,7 @@ from workers.sandbox.launching import installed_modules
 from workers.sandbox.project import Project, whole_suite, with_tests
 from workers.sandbox.report import NO_TESTS, TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import TestRun, run_plainly
+from workers.sandbox.test_ids import function_of, includes
 
 PROOF_SHARE, TIMES_SUITE, STARTING_SECONDS = 1 / 6, 3.0, 10.0
 """What is kept for a proof: a share of the budget at most, by the time of the suite and that of starting it; see `reserved`."""

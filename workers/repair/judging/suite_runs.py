@@ -11,10 +11,11 @@ from functools import cached_property
 from pathlib import Path
 
 from workers.line_matching import LineMatcher
-from workers.repair.first_run import function_of, without
-from workers.repair.passed_tests import includes, named, still_failing
+from workers.repair.first_run import without
+from workers.repair.passed_tests import named, still_failing
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import TestRun
+from workers.sandbox.test_ids import function_of, includes
 
 FEW = 20
 """How many of the tests that a patch breaks have to pass once more without it."""

@@ -19,6 +19,7 @@ from workers.repair.reproduce import ScreeningTests
 from workers.sandbox.launching import WORKSPACE
 from workers.sandbox.project import Project, path_words, with_files_of
 from workers.sandbox.run_tests import ROOT_OPTION, base_environment
+from workers.sandbox.test_ids import file_of
 
 _T = TypeVar("_T")
 
@@ -162,7 +163,7 @@ def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
     split = [test.partition("::") for test in tests]
     ids = [(project.argument(path), separator + name) for path, separator, name in split]
     missing = [(path, name) for path, name in ids if not any(_includes(word, path + name) for word in named)]
-    single = {word.partition("::")[0] for word in named if "::" in word}
+    single = {file_of(word) for word in named if "::" in word}
     return (*words, *dict.fromkeys(path + name if path in single else path for path, name in missing))
 
 
