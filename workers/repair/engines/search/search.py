@@ -73,9 +73,8 @@ class EditDraft:
     def also_at(self, others: Sequence[EditDraft]) -> EditDraft:
         """This edit with others, which are the same at other places. Its shape is that of the edit at one place."""
         together = (self, *others)
-        splices = tuple(splice for each in together for splice in each.edit.splices)
-        score = REPEATED * min(each.score for each in together)
-        return replace(self, edit=replace(self.edit, splices=splices), score=score)
+        edit = replace(self.edit, splices=tuple(splice for each in together for splice in each.edit.splices))
+        return replace(self, edit=edit, score=REPEATED * min(each.score for each in together))
 
     def touches(self, other: EditDraft) -> bool:
         """Whether the two edits cannot be made together."""
@@ -97,13 +96,14 @@ def _lifted(score: float, weight: float) -> float:
 class SearchSpace:
     """What candidates are proposed from: sources by path, the suspects in them, and the failure. Tests are never edited.
 
-    `weights` multiply the templates' priors.
+    `weights` multiply the templates' priors. With `repeated`, edits are also made at several places at once.
     """
 
     sources: Mapping[str, str]
     suspects: Sequence[Suspect]
     failure: Failure
     weights: Mapping[str, float] = field(default_factory=dict)
+    repeated: bool = True
 
     def proposed(
         self, strategies: Sequence[str] | None = None, *, replay: Mapping[EditShape, float] = {}, seed: int = 0
@@ -149,16 +149,17 @@ class SearchSpace:
         that decide whether it runs; then of the same function, then of all that is suspected.
 
         In turn, as a line alone may have more edits than are tried. Edits of one kind are the likeliest to pass alike, and
-        what a line does and when it does so repair one fault.
+        what a line does and when it does so repair one fault. None is repeated: what passes alone would be its own witness.
         """
-        path, line = plausible.path, self.on(plausible.path, (plausible.line,))
-        conditions = self.on(path, deciding_lines(self.sources[path], plausible.line))
+        space, path = replace(self, repeated=False), plausible.path
+        line = space.on(path, (plausible.line,))
+        conditions = space.on(path, deciding_lines(self.sources[path], plausible.line))
         alike = (each for each in line.proposed((plausible.strategy,)) if each.template == plausible.template)
         in_turn = zip_longest(alike, line.proposed(), conditions.proposed())
         yield from filter(None, chain.from_iterable(in_turn))
         first, last = extent_of(plausible)
-        yield from self.on(path, range(first, last + 1)).proposed()
-        yield from self.proposed()
+        yield from space.on(path, range(first, last + 1)).proposed()
+        yield from space.proposed()
 
     def pairs(
         self, near: Iterable[tuple[Candidate, float]], replay: Mapping[EditShape, float] = {}
@@ -219,7 +220,7 @@ class _Search:
         region = draft.site.region
         key = region, shape if teaches(shape) else (shape.template, *_texts(draft.edit, region, *draft.edit.extent))
         made = self._made.setdefault(key, [])
-        if any(draft.touches(other) for other in made):
+        if not self._space.repeated or any(draft.touches(other) for other in made):
             return
         pairs = [[other] for other in made] if len(made) < MOST_PAIRED else []
         for repeated in map(draft.also_at, pairs if len(made) < 2 else [*pairs, made]):
