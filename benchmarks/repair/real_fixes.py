@@ -6,8 +6,8 @@ it gives the new code, layout and comments aside. The tests that a commit adds o
 they show is used, but no test runs, so what a failure's message gives away is not. Every other clone is held out, so that
 both halves can be compared.
 
-With --several these are commits that change two to four places of the file, and what counts is a candidate of the search,
-the changed lines alone being suspected: it makes an edit at several places of a function that are alike.
+With --repeated these are commits, of a bug or not, that exchange the same words in two to six lines of one function, and
+what counts is a candidate of the search, the changed lines alone being suspected.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ import ast
 import difflib
 import io
 import random
+import re
 import sys
 import time
 import tokenize
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
+from os.path import commonprefix
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,10 +38,13 @@ from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.search import SearchSpace
 from workers.repair.engines.search.source_slice import SourceModule
 from workers.repair.engines.search.templates import all_templates
+from workers.repair.outline import Outline
 
 LAYOUT = b" \t\n\r()\\,\"'"
 LARGEST, SECONDS, SEARCHED = 200_000, 5.0, 20.0
 """Files of more bytes are not read, and one commit gets so many seconds of processor time, in a search more."""
+
+REPEATED, _WORDS = range(2, 7), re.compile(r"\w+|\S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +80,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.repair.real_fixes", description=__doc__)
     parser.add_argument("clones", type=Path, nargs="+", metavar="CLONE")
     parser.add_argument("--most", type=int, default=60, help="so many commits of a clone")
-    parser.add_argument("--several", action="store_true", help="commits that change two to four places instead of one")
+    parser.add_argument("--repeated", action="store_true", help="commits that make one change at several places")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     halves = (Count(), Count())
-    places, made_by = (range(2, 5), searched) if given.several else (range(1, 2), makers)
+    made_by = searched if given.repeated else makers
     for index, clone in enumerate(map(Clone, given.clones)):
-        for fix in fixes_of(clone, given.most, random.Random(given.seed), places):
+        for fix in fixes_of(clone, given.most, random.Random(given.seed), repeated=given.repeated):
             halves[index % 2].add(made_by(fix))
         sys.stdout.write(_table(*halves))
         sys.stdout.flush()
@@ -95,17 +100,43 @@ def _table(first: Count, second: Count) -> str:
     return head + "".join(f"| {name} | {one} | {other} | {alone} |\n" for name, one, other, alone in rows) + "\n"
 
 
-def fixes_of(clone: Clone, most: int, rng: random.Random, places: Container[int] = (1,)) -> Iterator[Fix]:
-    """Fixes of a clone that change so many places, as `rng` draws them, `most` at most."""
-    commits = [c for c in clone.commits() if c.says_fix and [c.changed[path] for path in c.sources] == ["M"]]
+def is_repeated(old: str, new: str) -> bool:
+    """Whether a change exchanges the same words in several lines of one function."""
+    before, after = old.splitlines(), new.splitlines()
+    changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changed = [change for change in changes if change[0] != "equal"]
+    if any(kind != "replace" or end - start != last - first for kind, start, end, first, last in changed):
+        return False
+    pairs = [
+        pair
+        for _, start, end, first, last in changed
+        for pair in zip(before[start:end], after[first:last], strict=True)
+    ]
+    lines, outline = [line for _, start, end, _, _ in changed for line in range(start + 1, end + 1)], Outline(old)
+    around = {tuple(function.lineno for function in outline.functions_at(line)) for line in lines}
+    exchanged = {_exchanged(*map(_WORDS.findall, pair)) for pair in pairs}
+    return len(lines) in REPEATED and len(around) == len(exchanged) == 1 and around != {()} and exchanged != {((), ())}
+
+
+def _exchanged(old: list[str], new: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words between those with which both begin and end."""
+    head = len(commonprefix((old, new)))  # noqa: RUF071 - of words
+    tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))  # noqa: RUF071
+    return tuple(old[head : len(old) - tail]), tuple(new[head : len(new) - tail])
+
+
+def fixes_of(clone: Clone, most: int, rng: random.Random, *, repeated: bool = False) -> Iterator[Fix]:
+    """Fixes of one place of a clone, or changes that are `repeated`, as `rng` draws them, `most` at most."""
+    modified = (c for c in clone.commits() if [c.changed[path] for path in c.sources] == ["M"])
+    commits = [commit for commit in modified if repeated or commit.says_fix]
     rng.shuffle(commits)
     found = 0
     for commit in commits:
         (path,) = commit.sources
         with suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-            if found < most and clone.size(commit).hunks in places:
+            if found < most and (repeated or clone.size(commit).hunks == 1):
                 old, new = (_bare(clone.file(at, path)) for at in (commit.parent, commit.id))
-                if _docstrings(old) == _docstrings(new):
+                if (is_repeated(old, new) or not repeated) and _docstrings(old) == _docstrings(new):
                     found += 1
                     project, failure = {**_texts(clone, commit), path: old}, _failure(clone, commit)
                     yield Fix(path=path, old=old, new=new, project=project, failure=failure)
