@@ -149,16 +149,18 @@ def _permissions(file: _File) -> Iterator[RawFinding]:
 
 
 def _unpinned(file: _File) -> Iterator[RawFinding]:
-    trusted = {_name_and_version(each)[0] for each in _USED.findall(file.base)}
+    before = [(_name_and_version(each)[0], bool(_PINNED.search(each))) for each in _USED.findall(file.base)]
+    loose = {name for name, pinned in before if not pinned}
+    fixed = {name for name, pinned in before if pinned} - loose
     used = [step.get("uses") for step in file.steps()] + [_entries(job).get("uses") for job in file.jobs()]
     for node in filter(None, used):
         name, reference = _name_and_version(_text_of(node))
-        if name.startswith("./") or name.partition("/")[0] in _GITHUBS_OWN or _PINNED.search(_text_of(node)):
-            continue
-        if name in trusted:
-            continue  # a new version of what was trusted before
+        trusted = name in loose or (name.partition("/")[0] in _GITHUBS_OWN and name not in fixed)
+        if trusted or name.startswith("./") or _PINNED.search(_text_of(node)):
+            continue  # the first may be a new version of what was trusted before
+        history = "was pinned to a commit" if name in fixed else "is new here"
         message = (
-            f"`{name}` is new here, and `{reference or 'latest'}` can be moved to other code; pin it to a full commit."
+            f"`{name}` {history}, and `{reference or 'latest'}` can be moved to other code; pin it to a full commit."
         )
         yield from (_finding(file, line, UNPINNED, Severity.MINOR, message) for line in file.added_in(node)[:1])
 

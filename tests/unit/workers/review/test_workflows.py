@@ -113,6 +113,17 @@ def test_what_was_there_before_is_not_said() -> None:
     assert rules(image, image.replace("tools/lint", "tools/sign")) == [("WFL004", 14)]
 
 
+@pytest.mark.parametrize("action", ["actions/cache", "someone/setup"])
+def test_what_was_pinned_and_can_be_moved_now_is_said(action: str) -> None:
+    """Of GitHub's own actions too; another commit is no risk, and where one use was loose before, nothing is."""
+    pinned, other, loose = (
+        with_step(f"      - uses: {action}@{version}\n") for version in ("a" * 40, "b" * 40, "main")
+    )
+    assert rules(pinned, loose) == [("WFL004", 14)]
+    assert rules(pinned, other) == rules(loose, pinned) == []
+    assert rules(pinned + f"      - uses: {action}@v1\n", loose) == []
+
+
 def test_a_new_trigger_makes_an_old_checkout_a_hole() -> None:
     """Where the trigger changed and the checkout did not, the trigger's line is said."""
     old = PLAIN.replace("actions/checkout@v4", CHECKOUT)
