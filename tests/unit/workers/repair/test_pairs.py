@@ -112,6 +112,15 @@ def test_the_same_edit_is_made_at_several_places() -> None:
     assert mixed not in found, "other edits are no twins"
 
 
+def test_a_learned_edit_is_made_at_one_place_at_a_time() -> None:
+    """Else the places of one would fill the turn that all learned edits have."""
+    space = SearchSpace(sources={"it.py": TWICE}, suspects=SUSPECTS, failure=failing())
+    shape = next(each.shape for each in space.proposed() if each.template == "superfluous_argument")
+    found = [candidate.source for candidate in space.proposed((), replay={shape: 1.0})]
+    assert TWICE.replace("int(a, 16)", "int(a)") in found
+    assert TWICE.replace(", 16)", ")") not in found
+
+
 def test_a_name_is_exchanged_at_several_places_for_the_same_name_only() -> None:
     """The shape of such an edit fits any names; together are those that write the same one."""
     source = "def total(a, b, c):\n    low = min(a, 1)\n    high = max(a, 2)\n    return low + high\n"

@@ -178,6 +178,7 @@ def _compared(message: str) -> frozenset[str]:
     """What a failed assertion expects: with unittest, both values that it compares."""
     asserted = (line.partition("assert ")[2] for line in message.split("\n"))
     found = ((line, _COMPARES.search(line, 1)) for line in asserted)
-    expected = {line[match.end() :].strip() for line, match in found if match}
-    differ = None if expected else _DIFFER.match(message)
-    return frozenset(differ.groups() if differ else expected)
+    if expected := next((line[match.end() :].strip() for line, match in found if match), ""):
+        return frozenset({expected})
+    differ = _DIFFER.match(message)
+    return frozenset(differ.groups() if differ else ())

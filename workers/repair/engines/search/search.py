@@ -48,7 +48,7 @@ UNRAISING = 0.64
 """What a statement is worth that does not decide about an error, where a test waits for one in vain."""
 
 REPEATED, MOST_PAIRED = 0.9, 3
-"""What an edit at several places is worth beside the same at the least likely one, and from how many on it is made at all."""
+"""What an edit at several places is worth beside the same at the least likely one, and up to which place it is made at pairs."""
 
 MADE = 16
 """How many edits of a node are made at a time: most templates make the likeliest first, and few are ever asked for all."""
@@ -197,9 +197,9 @@ class _Search:
         self._numbers = count()
         self._made: dict[tuple[Region, object], list[EditDraft]] = {}
 
-    def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]]) -> None:
-        """Add an edit, or a source of edits none of which scores higher."""
-        heapq.heappush(self._heap, (-score, self._ties.random(), next(self._numbers), item))
+    def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]], *, last: bool = False) -> None:
+        """Add an edit, or a source of edits none of which scores higher; behind those of the same score if it is to be the `last`."""
+        heapq.heappush(self._heap, (-score, 1.0 if last else self._ties.random(), next(self._numbers), item))
 
     def drafts(self) -> Iterator[EditDraft]:
         """Edits in the order of their scores; sources are opened only when nothing better is at hand."""
@@ -220,11 +220,11 @@ class _Search:
         region = draft.site.region
         key = region, shape if teaches(shape) else (shape.template, *_texts(draft.edit, region, *draft.edit.extent))
         made = self._made.setdefault(key, [])
-        if not self._space.repeated or any(draft.touches(other) for other in made):
+        if not self._space.repeated or draft.learned or any(draft.touches(other) for other in made):
             return
         pairs = [[other] for other in made] if len(made) < MOST_PAIRED else []
         for repeated in map(draft.also_at, pairs if len(made) < 2 else [*pairs, made]):
-            self.push(repeated.score, repeated)
+            self.push(repeated.score, repeated, last=True)
         made.append(draft)
 
     def most(self, suspect: float) -> float:

@@ -99,28 +99,6 @@ CASES = [
         {},
     ),
     (
-        "missing_argument",
-        """
-        KEEP_ORDER, DROP_ORDER = range(2)
-
-        def listed(rows, limit=0, order=KEEP_ORDER):
-            return rows[:limit] if order == KEEP_ORDER else set(rows)
-
-        def names(rows):
-            return listed(rows)
-        """,
-        """
-        KEEP_ORDER, DROP_ORDER = range(2)
-
-        def listed(rows, limit=0, order=KEEP_ORDER):
-            return rows[:limit] if order == KEEP_ORDER else set(rows)
-
-        def names(rows):
-            return listed(rows, order=DROP_ORDER)
-        """,
-        {},
-    ),
-    (
         "misnamed_parameter",
         """
         def draw(color, size):

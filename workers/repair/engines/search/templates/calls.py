@@ -107,8 +107,7 @@ def _values(parameter: str, site: Site) -> list[str]:
     same = [parameter] if parameter in site.variables else []
     members = site.module.members(site.function.owner) if site.function and site.receiver else ()
     own = [f"{site.receiver}.{member}" for member in members if _bears(member, parameter)]
-    constants = [name for name in site.variables if name.isupper() and parameter.upper() in name.split("_")]
-    return [*same, *own, *alike(parameter, site.local_variables)[:6], *constants[:6], "True", "False", "None", "0", "1"]
+    return [*same, *own, *alike(parameter, site.local_variables)[:6], "True", "False", "None", "0", "1"]
 
 
 @template(cst.Call, strategy="calls", prior=0.75, families=_ANY)
