@@ -108,8 +108,8 @@ class SearchEffort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """The result of a repair. `tests` is how many there were at first, `skipped` how many of them did not run, `flaky` those
-    set aside because they failed only once.
+    """The result of a repair. `tests` is how many there were at first, without those `set_aside`, `skipped` how many of them
+    did not run, `flaky` those that are left out because they failed only once.
 
     `others` is how many tests failed beside the `failure`. `late` is the unified diff of an edit that passes the
     failing tests where none is proven, and no time was left for its proof.
