@@ -541,7 +541,7 @@ def test_review_of_work_that_breaks_tests(home: Path, tmp_path: Path) -> None:
             "trying strategy everything",
             "an edit of shop/till.py:24 passes the failing tests; looking for others that do",
             "running all tests with what passes, to prove it",
-            "all strategies: comparison_operator+arithmetic_operator at shop/till.py:24 is proven after 408 candidates",
+            "all strategies: comparison_operator+arithmetic_operator at shop/till.py:24 is proven after 410 candidates",
         ]
     )
 
@@ -827,7 +827,8 @@ def test_the_help(home: Path, tmp_path: Path) -> None:
             "│ *    path      <path>  Root of a Python project. [required]                                      │",
             "╰──────────────────────────────────────────────────────────────────────────────────────────────────╯",
             "╭─ Options ────────────────────────────────────────────────────────────────────────────────────────╮",
-            "│ --test-command          <str>                   How to run the tests. Default: python -m pytest  │",
+            "│ --test-command          <str>                   How to run the tests, variables first. Default:  │",
+            "│                                                 python -m pytest                                 │",
             "│ --python                FILE                    Interpreter of the project. Default: your        │",
             "│                                                 environment for it.                              │",
             "│ --budget                <float range> [x>=1.0]  Seconds to spend at most, proofs included: a     │",

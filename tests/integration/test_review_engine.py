@@ -252,7 +252,7 @@ def test_a_proof_says_what_was_run(poor: Reviewed) -> None:
     assert suggestion is not None
     assert suggestion.proof is not None
     assert (suggestion.proof.before.passed, suggestion.proof.suite.passed) == (2, 2)
-    assert suggestion.proof.command == f"{PYTEST} tests/test_cart.py"
+    assert suggestion.proof.command == f"{PYTEST.removeprefix('env ')} tests/test_cart.py"
 
 
 def test_a_fix_that_breaks_a_test_is_not_suggested(tmp_path: Path) -> None:

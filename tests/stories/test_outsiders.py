@@ -271,7 +271,7 @@ def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     for other in range(REPLIES_TO_OUTSIDERS):
         town.context.store.jobs.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
     assert town.say(number, "@apprentice fix", by=town.olga) == []
-    why = "an earlier command is, or 30 outsiders' commands were answered within a day"
+    why = "one of theirs was answered already, or 30 outsiders' commands were answered within a day"
     assert town.progress == [f"no reply to olga: {why}"]
     town.clock.pass_by(86_400)
     assert len(town.say(number, "@apprentice fix", by=town.olga)) == 1

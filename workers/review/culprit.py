@@ -1,6 +1,5 @@
 """The part of a change that breaks tests: the smallest part without which they pass, shown by running them."""
 
-import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +70,7 @@ class CulpritSearch:
     run: RunTests
     before: Mapping[str, str]
     after: Mapping[str, str]
-    command: Sequence[str]
+    command: str
     deadline: float
 
     def culprit(self, tests: ComparedTests) -> Culprit | None:
@@ -136,7 +135,7 @@ class CulpritSearch:
             before=before,
             suite=report.count(),
             repeats=2,
-            command=shlex.join(self.command),
+            command=self.command,
         )
         patch = "".join(unified(path, self.after[path], text) for path, text in texts.items())
         lines = {path: frozenset(n for part in parts if part.path == path for n in part.lines) for path in texts}

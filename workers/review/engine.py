@@ -255,7 +255,7 @@ def review_change(
         progress=progress,
     ).with_own_options()
     run, delta = _runner(sandbox, comparison.head, limits), reading.delta
-    search = CulpritSearch(run, delta.base, delta.head.sources, comparison.head.test_command, deadline)
+    search = CulpritSearch(run, delta.base, delta.head.sources, comparison.head.command_line(), deadline)
     reaching = reaching_tests(change, head_sources, base_sources)
     tests, culprit = _what_breaks(comparison, reaching, search)
     untested = what_is_untested(comparison, delta, tests, reaching)
@@ -371,7 +371,7 @@ def _suggestions(
 
 def _prover(run: RunTests, project: Project, imports: ImportGraph) -> SuggestionProver:
     deadline = time.monotonic() + PROOF_SECONDS
-    return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)
+    return SuggestionProver(run, imports, project.command_line(), clock=time.monotonic, deadline=deadline)
 
 
 def _runner(sandbox: Sandbox, project: Project, limits: Limits | None) -> RunTests:

@@ -198,7 +198,7 @@ class SuggestionProver:
 
     run: RunTests
     imports: ImportGraph
-    command: tuple[str, ...]
+    command: str
     clock: Callable[[], float]
     deadline: float
     _trials: int = 0
@@ -226,7 +226,7 @@ class SuggestionProver:
             before=before.count(),
             suite=after.count(),
             repeats=1,
-            command=shlex.join((*self.command, *tests)),
+            command=" ".join([self.command, *map(shlex.quote, tests)]),
         )
 
 

@@ -40,10 +40,10 @@ NO_OWN_OPTIONS = ("-o", "addopts=")
 class Project:
     """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first.
 
-    The tests start in `directory`, with these `variables`; their ids are relative to the tree. `note` is one line for
-    the user about where they run, empty where nothing is unusual. `paths` holds the files that may be edited.
-    `without_own_options` says that the environment left out, at the end of the test command, the options of pytest which
-    the project configures.
+    The tests start in `directory`, with these `variables`, and those that the test command has `assigned`; their ids are
+    relative to the tree. `note` is one line for the user about where they run, empty where nothing is unusual. `paths`
+    holds the files that may be edited. `without_own_options` says that the environment left out, at the end of the test
+    command, the options of pytest which the project configures.
     """
 
     tree: Path
@@ -53,6 +53,7 @@ class Project:
     read_only: tuple[Path, ...] = ()
     directory: str = "."
     variables: tuple[tuple[str, str], ...] = ()
+    assigned: tuple[tuple[str, str], ...] = ()
     note: str = ""
     paths: PathChoices = ALL_PATHS
     without_own_options: bool = False
@@ -73,6 +74,12 @@ class Project:
     def holds(self, path: str) -> bool:
         """Whether a path of the tree lies where the tests start: beside it are other projects, which may not be installed."""
         return PurePosixPath(path).is_relative_to(self.directory)
+
+    def command_line(self) -> str:
+        """The test command as it is typed into a shell."""
+        return " ".join(
+            [*(f"{name}={shlex.quote(value)}" for name, value in self.assigned), shlex.join(self.test_command)]
+        )
 
     def named_tests(self) -> frozenset[str]:
         """The files that the test command names: they are tests, whatever they are called."""
@@ -103,7 +110,7 @@ def discover(
     if not tree.is_dir():
         raise BadInput(f"{tree} is not a directory: name the root of a checkout")
     home = (copy_of or tree).absolute()
-    own, words = _split(test_command) if test_command is not None else ((), default_command(tree))
+    assigned, words = _split(test_command) if test_command is not None else ((), default_command(tree))
     if not words:
         raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
     interpreter = (python or Path(sys.executable)).absolute()
@@ -114,7 +121,8 @@ def discover(
         test_command=(_program(words[0], tree, home, interpreter), *words[1:]),
         source_roots=tuple(dict.fromkeys(root for start in (directory, ".") for root in _source_roots(tree, start))),
         directory=directory,
-        variables=(*variables, *own),
+        variables=variables,
+        assigned=assigned,
     )
 
 

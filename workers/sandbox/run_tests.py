@@ -116,7 +116,7 @@ def run_plainly(
 
 def base_environment(project: Project, *first: Path) -> dict[str, str]:
     """The environment of the project's interpreter inside: import roots after `first`, no bytecode, one hash seed."""
-    own, roots = dict(project.variables), (str(WORKSPACE / root) for root in project.source_roots)
+    own, roots = dict((*project.variables, *project.assigned)), (str(WORKSPACE / root) for root in project.source_roots)
     theirs = [str(WORKSPACE / project.directory / root) for root in own.get("PYTHONPATH", "").split(":") if root]
     return {
         **own,

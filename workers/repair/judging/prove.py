@@ -310,7 +310,7 @@ class Prover:
             before=before.count(),
             suite=after.count(),
             repeats=REPEATS,
-            command=" ".join(self._project.test_command),
+            command=self._project.command_line(),
             perturbed=perturbed,
             canaries=all(run.canaries for run in runs),
             cut=any(run.cut for run in runs),

@@ -79,9 +79,7 @@ class Suite:
 
 
 def prover(suite: Suite, *, sources: Mapping[str, str] = SOURCES, now: float = 0.0) -> SuggestionProver:
-    return SuggestionProver(
-        suite, ImportGraph(sources), command=("python", "-m", "pytest"), clock=lambda: now, deadline=1.0
-    )
+    return SuggestionProver(suite, ImportGraph(sources), command="python -m pytest", clock=lambda: now, deadline=1.0)
 
 
 def test_a_suggestion_that_costs_no_test_is_proven() -> None:

@@ -50,6 +50,7 @@ def test_a_command_may_begin_with_variables(tree: Path, command: str) -> None:
     """As in a shell; they come after those of the environment, and the command is still known to be pytest."""
     project = discover(tree, python=None, test_command=command, variables=(("DEBUG", "0"), ("MODE", "ci")))
     assert project.test_command == ("python", "-m", "pytest")
+    assert project.command_line() == "DEBUG=1 PYTHONPATH='a b' python -m pytest"
     seen = base_environment(project)
     assert (seen["DEBUG"], seen["MODE"]) == ("1", "ci")
     assert seen["PYTHONPATH"].endswith("/a b")
