@@ -52,7 +52,7 @@ def searched(
         asked.append(len(tests))
         return run_tests(Bubblewrap(), project, tests=tests, overlay=overlay).report
 
-    search = CulpritSearch(run, {"money.py": BEFORE}, {"money.py": after}, ("pytest",), time.monotonic() + seconds)
+    search = CulpritSearch(run, {"money.py": BEFORE}, {"money.py": after}, "pytest", time.monotonic() + seconds)
     tests = tuple(BrokenTest(id=each, error_type="", message="", path="money.py", line=3) for each in broken)
     return search.culprit(ComparedTests(broken=tests, ran=2, passed=2 - len(broken))), asked
 
@@ -139,7 +139,7 @@ def search(
     def run(tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(Bubblewrap(), project, tests=tests, overlay=overlay).report
 
-    found = CulpritSearch(run, before, after, ("pytest",), time.monotonic() + 600)
+    found = CulpritSearch(run, before, after, "pytest", time.monotonic() + 600)
     return found.culprit(ComparedTests(broken=(broken,), ran=passed, passed=passed))
 
 
