@@ -204,12 +204,7 @@ def reinstate(store: Store, version: str, now: datetime, event_id: str) -> Polic
 def _event(
     event_id: str, kind: PolicyEventKind, version: str, instead_of: str, reason: str, now: datetime
 ) -> PolicyEvent:
+    newest = PRESENT.version
     return PolicyEvent(
-        id=event_id,
-        kind=kind,
-        version=version,
-        instead_of=instead_of,
-        newest=PRESENT.version,
-        reason=reason,
-        created_at=now,
+        id=event_id, kind=kind, version=version, instead_of=instead_of, newest=newest, reason=reason, created_at=now
     )

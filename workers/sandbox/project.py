@@ -155,6 +155,8 @@ def _has_tests(tree: Path) -> bool:
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_SET_BY_US = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE"})
+"""What the sandbox sets for every run: a command that wants it otherwise has `env` set it once more."""
 
 
 def _split(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
@@ -171,6 +173,8 @@ def _split(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     variables = tuple((name, value) for name, _, value in (each.partition("=") for each in assigned))
     if "PYTEST_ADDOPTS" in dict(variables):
         raise BadInput("the test command sets PYTEST_ADDOPTS, which is needed here: write these options behind pytest")
+    if not _SET_BY_US.isdisjoint(dict(variables)):
+        return (), ("env", *assigned, *command)
     return variables, tuple(command)
 
 
