@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 from msgspec import structs
 
+from bot.playground.api import PlaygroundResponse
 from bot.playground.models import App, WebhookDelivery
 from memory.model.jobs import Delivery, LeasedJob, NewJob
 from memory.retrieval.embeddings import HashedWords
@@ -164,6 +165,21 @@ def test_what_github_does_not_send_again(playground: Playground, app: App, tmp_p
     for _ in range(2):
         compare(context)
     assert asked(playground) == 2
+    assert (position := context.store.hook_log.get("", HookLogPosition)) is not None
+    assert position.cursor == ""
+
+
+@pytest.mark.usefixtures("_minting")
+def test_an_empty_page_is_read_past(playground: Playground, tmp_path: Path) -> None:
+    """A page without deliveries says nothing of how old they are: the comparison goes on at the older ones."""
+    context = later(playground, tmp_path)
+    link = f'<{playground.url}/app/hook/deliveries?per_page=100&cursor=v1_9>; rel="next"'
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    empty = PlaygroundResponse(status=200, headers={**headers, "Link": link}, body=b"[]")
+    last = PlaygroundResponse(status=200, headers=headers, body=b"[]")
+    playground.before("GET", "/app/hook/deliveries", lambda _request: empty, nth=1)
+    playground.before("GET", "/app/hook/deliveries", lambda _request: last, nth=2)
+    compare(context)
     assert (position := context.store.hook_log.get("", HookLogPosition)) is not None
     assert position.cursor == ""
 
